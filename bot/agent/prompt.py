@@ -1,0 +1,109 @@
+"""What the model is told before it begins: the fixed system prompt and the task's first message."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from bot.domain.messages import Message, TextPart
+
+TITLE_CHARS = 300
+BODY_CHARS = 40_000
+"""About 13,000 tokens: a longer text is cut, and says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where the work is done; told once, behind everything that providers cache."""
+
+    directory: str
+    system: str
+    """As `Debian GNU/Linux 12`."""
+    programs: Sequence[str]
+    """Names of programs that can be run."""
+    branch: str
+    date: str
+    """ISO date on which the run was asked for."""
+
+
+def system_prompt() -> str:
+    """Read the system prompt: the same bytes for every task, so that providers can cache it."""
+    return resources.files("bot.agent").joinpath("prompts/system.md").read_text(encoding="utf-8").strip()
+
+
+def fence(task_id: str, label: str, text: str) -> str:
+    """Put other people's text between lines that it cannot contain.
+
+    Args:
+        task_id: makes the delimiter unknown to whoever wrote the text before the task began.
+        label: what the text is, in our words.
+        text: theirs.
+    """
+    mark = hashlib.sha256(f"fence {task_id}".encode()).hexdigest()[:12]
+    safe = text.replace(mark, "…")
+    if len(safe) > BODY_CHARS:
+        safe = f"{safe[:BODY_CHARS]}\n[cut: {len(safe) - BODY_CHARS} more characters]"
+    return f"<<<{mark} {label}\n{safe}\n<<<{mark} end"
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What is asked."""
+
+    task_id: str
+    kind: str
+    """`issue`, `pull request` or `task`."""
+    title: str
+    body: str
+    request: str
+    """What the person wrote in the command; may be empty."""
+    checks: Sequence[str]
+    """Commands that the harness will run after `finish`."""
+    rules: str
+    """The repository's own guidance; may be empty."""
+
+
+def first_message(assignment: Assignment, surroundings: Surroundings) -> Message:
+    """Build the first user message: rules, task, then the surroundings."""
+    parts: list[str] = []
+    if assignment.rules:
+        parts.append(fence(assignment.task_id, "guidance of the repository", assignment.rules))
+    text = f"{assignment.title[:TITLE_CHARS]}\n\n{assignment.body}".strip()
+    if text:
+        parts.append(fence(assignment.task_id, assignment.kind, text))
+    parts.append(_ask(assignment))
+    if assignment.checks:
+        listed = "\n".join(f"- `{command}`" for command in assignment.checks)
+        parts.append(
+            f"When you call `finish`, the harness runs these checks and shows the result to the reviewer:\n{listed}"
+        )
+    parts.append(_surroundings(surroundings))
+    return Message("user", (TextPart("\n\n".join(parts)),))
+
+
+def next_message(task_id: str, request: str, *, moved: bool) -> Message:
+    """Build the message that begins a further run on the same transcript."""
+    asked = (
+        f"A person asks for more on the same branch:\n{fence(task_id, 'request', request)}"
+        if request
+        else ("You are asked to go on with the task on the same branch.")
+    )
+    note = (
+        "The branch has new commits that are not yours: read files again before you change them."
+        if moved
+        else ("The checkout is fresh: read a file again before you change it.")
+    )
+    return Message("user", (TextPart(f"{asked}\n\n{note}"),))
+
+
+def _ask(assignment: Assignment) -> str:
+    if assignment.request:
+        return f"What to do:\n{fence(assignment.task_id, 'request', assignment.request)}"
+    return f"What to do: resolve this {assignment.kind}."
+
+
+def _surroundings(where: Surroundings) -> str:
+    return (
+        f"Surroundings: the current directory is the checkout ({where.directory}); {where.system}; "
+        f"programs: {', '.join(where.programs) or 'unknown'}; branch {where.branch}; date {where.date}."
+    )

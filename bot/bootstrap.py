@@ -1,0 +1,261 @@
+"""Puts everything together: the only module that names concrete classes, imported when they are asked for."""
+
+import asyncio
+import os
+import random
+import socket
+import sys
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bot import log
+from bot.domain.messages import Usage
+from bot.errors import ModelError, OperatorError
+from bot.github.base import GitHubApp
+from bot.llm.base import Model
+from bot.sandbox.base import Sandbox
+from bot.settings.catalogue import Catalogue, load_catalogue
+from bot.settings.load import environment, load_server, secret_values, take_secrets
+from bot.settings.resolve import RunSettings
+from bot.settings.server import ServerSettings
+from bot.store.base import DeliveryStore, TaskStore
+from bot.tasks.admission import Admission
+from bot.tasks.desk import Desk, OnRetry, Publisher
+from bot.tasks.engines.base import Engine
+from bot.tasks.inlet import Inlet
+from bot.tasks.intake import Intake
+from bot.tools.base import FileLedger, Tool, ToolContext, Toolset
+from bot.workspace.base import Opened, Workspaces
+
+DRAIN_S = 30.0
+"""Seconds that steps in flight have at a shutdown."""
+Bind = Callable[[Sequence[Tool], Sandbox, FileLedger], Toolset]
+
+
+def now() -> datetime:
+    """Tell the time; the one place where the wall clock is read for records."""
+    return datetime.now(UTC)  # noqa: TID251 - this is the clock that others take
+
+
+def new_id() -> str:
+    """Make an id of 32 hexadecimal digits; the one place where ids come from."""
+    return uuid.uuid4().hex  # noqa: TID251 - these are the ids that others take
+
+
+def load(config: Path | None, flags: dict[str, object]) -> ServerSettings:
+    """Read what the operator says, take its secrets out of the environment, and begin the log."""
+    environ = environment()
+    settings = load_server(config, environ, flags)
+    take_secrets(environ)
+    log.configure(settings.log.level, settings.log.format, sys.stderr)
+    for secret in secret_values(settings):
+        log.register_secret(secret)
+    return settings
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What remembers."""
+
+    tasks: TaskStore
+    deliveries: DeliveryStore
+
+    async def close(self) -> None:
+        """Give both back."""
+        await self.deliveries.close()
+        await self.tasks.close()
+
+
+def open_stores(settings: ServerSettings) -> Stores:
+    """Open the databases, brought up to date."""
+    from bot.store.opening import open_store
+
+    url = settings.database_url.get_secret_value() if settings.database_url else None
+    tasks, deliveries = open_store(settings.state_dir, url, now=now)
+    return Stores(tasks, deliveries)
+
+
+def make_app(settings: ServerSettings, *, token: str | None = None) -> GitHubApp:
+    """Make GitHub as the App sees it, or as the holder of one token."""
+    from bot.github.client import GitHubAppClient
+
+    github, network = settings.github, settings.network
+    return GitHubAppClient(
+        api_url=github.api_url,
+        app_id=github.app_id,
+        private_key=github.private_key.get_secret_value() if github.private_key else None,
+        token=token,
+        clock=now,
+        random=random.random,
+        ca_bundle=str(network.ca_bundle) if network.ca_bundle else None,
+        proxy=network.https_proxy,
+        web=github.web,
+        write_interval_s=github.content_interval_s,
+    )
+
+
+def make_workspaces(settings: ServerSettings) -> Workspaces:
+    """Make the working copies of this machine."""
+    from bot.workspace.clone import GitWorkspaces
+
+    place = settings.workspace
+    return GitWorkspaces(
+        settings.state_dir,
+        max_files=place.max_files,
+        max_bytes=place.max_mib << 20,
+        uids=range(place.first_uid, place.first_uid + place.uids),
+        ca_bundle=settings.network.ca_bundle,
+        https_proxy=settings.network.https_proxy,
+    )
+
+
+async def make_sandbox(opened: Opened) -> Sandbox:
+    """Start the helper process of one work tree, under the uid that owns it."""
+    from bot.sandbox.process import ProcessSandbox
+
+    sandbox = ProcessSandbox(opened.workspace.root, uid=opened.owner_uid)
+    await sandbox.start()
+    return sandbox
+
+
+def make_model(settings: ServerSettings, catalogue: Catalogue, name: str, on_retry: OnRetry) -> Model:
+    """Make a model by its configured name, with retries around it."""
+    from bot.llm.retrying import Retrying
+
+    provider = name.partition(":")[0]
+    match provider:
+        case "anthropic":
+            model = _anthropic(settings, catalogue, name)
+        case _:
+            raise OperatorError(f"The model {name!r} has an unknown provider; known: anthropic")
+
+    # The hook is plain; what it starts is kept, since the loop itself holds tasks only weakly.
+    heard: set[asyncio.Task[None]] = set()
+
+    def hear(error: ModelError, delay_s: float) -> None:
+        telling = asyncio.ensure_future(on_retry(error, delay_s))
+        heard.add(telling)
+        telling.add_done_callback(heard.discard)
+
+    return Retrying(model, sleep=asyncio.sleep, random=random.random, on_retry=hear)
+
+
+def _anthropic(settings: ServerSettings, catalogue: Catalogue, name: str) -> Model:
+    from bot.llm.anthropic import AnthropicModel, ClientOptions
+
+    access, entry = settings.anthropic, catalogue.entry(name)
+    if access.api_key is None:
+        raise OperatorError(f"The model {name!r} needs a key: set `ANTHROPIC_API_KEY`")
+    return AnthropicModel(
+        name,
+        api_key=access.api_key.get_secret_value(),
+        base_url=access.base_url,
+        max_output_tokens=entry.output,
+        client_options=ClientOptions(settings.network.ca_bundle, settings.network.https_proxy),
+    )
+
+
+def standard_tools(settings: RunSettings) -> Sequence[Tool]:
+    """Choose the tools that are offered."""
+    from bot.tools import standard
+
+    return standard.standard_tools()
+
+
+def bind(tools: Sequence[Tool], sandbox: Sandbox, ledger: FileLedger) -> Toolset:
+    """Bind tools to one place."""
+    from bot.tools.toolset import StandardToolset
+
+    return StandardToolset(tools, ToolContext(sandbox, ledger))
+
+
+def make_desk(  # noqa: PLR0913 - a worker is made of these
+    settings: ServerSettings,
+    store: TaskStore,
+    publisher: Publisher,
+    *,
+    workspaces: Workspaces | None = None,
+    sandbox: Callable[[Opened], Awaitable[Sandbox]] = make_sandbox,
+    bind_tools: Bind = bind,
+    on_text: Callable[[str, str], None] | None = None,
+) -> Desk:
+    """Fill a worker's desk."""
+    catalogue = load_catalogue()
+
+    def price(name: str, usage: Usage) -> float | None:
+        from bot.llm.prices import price_usd
+
+        return price_usd(name, usage)
+
+    return Desk(
+        store=store,
+        workspaces=workspaces or make_workspaces(settings),
+        publisher=publisher,
+        sandbox=sandbox,
+        tools=standard_tools,
+        toolset=bind_tools,
+        model=lambda name, on_retry: make_model(settings, catalogue, name, on_retry),
+        price_usd=price,
+        clock=now,
+        on_text=on_text,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server's parts."""
+
+    settings: ServerSettings
+    stores: Stores
+    app: GitHubApp
+    desk: Desk
+    intake: Intake
+    inlet: Inlet
+    admission: Admission
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Work from here on, and let steps in flight end at the close."""
+        await self.admission.start()
+        self.inlet.start()
+        try:
+            yield
+        finally:
+            await self.inlet.stop()
+            await self.admission.stop(grace_s=DRAIN_S)
+            await self.app.close()
+            await self.stores.close()
+
+
+def make_server(settings: ServerSettings, *, around: Callable[[Engine], Engine] | None = None) -> Server:
+    """Put a server together; nothing runs yet.
+
+    Args:
+        settings: the operator's.
+        around: wraps the engine, for tests that end the process at a chosen step.
+    """
+    from bot.tasks.engines.dbos import DbosEngine
+    from bot.tasks.liveness import Liveness
+    from bot.tasks.on_github import GitHubPublisher
+
+    stores, app = open_stores(settings), make_app(settings)
+    publisher = GitHubPublisher(stores.tasks, app, settings, sandbox_level="none")
+    desk = make_desk(settings, stores.tasks, publisher)
+    executor = f"{socket.gethostname()}-{os.getpid()}-{new_id()[:8]}"
+    url = settings.database_url.get_secret_value() if settings.database_url else None
+    engine: Engine = DbosEngine(settings.state_dir, url, executor)
+    admission = Admission(
+        desk,
+        around(engine) if around else engine,
+        Liveness(settings.state_dir / "executors"),
+        executor,
+        slots=settings.worker.tasks,
+        per_installation=settings.worker.per_installation,
+    )
+    intake = Intake(stores.tasks, app, settings, ids=new_id, clock=now, stop=lambda run_id: desk.stop_of(run_id).set())
+    inlet = Inlet(stores.deliveries, intake, now, queued=admission.wake)
+    return Server(settings, stores, app, desk, intake, inlet, admission)

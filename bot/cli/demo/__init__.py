@@ -1,0 +1,1 @@
+"""`issuewright demo`: the whole story on a local GitHub, with a scripted model unless a real one is named."""

@@ -1,0 +1,259 @@
+"""The story of the demo: an issue, a label, a pull request; a comment, a further commit."""
+
+import asyncio
+import os
+import socket
+import sys
+import tempfile
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import uvicorn
+from pydantic import SecretStr
+from rich.markdown import Markdown
+from rich.syntax import Syntax
+
+from bot import __version__, bootstrap
+from bot.cli.demo.stage import Stage, build
+from bot.cli.screen import Screen
+from bot.domain.events import PullOpened
+from bot.domain.task import Run
+from bot.errors import BotError
+from bot.settings.server import (
+    AnthropicSection,
+    GitHubSection,
+    LogSection,
+    ModelsSection,
+    ProgressSection,
+    SandboxSection,
+    ServerSettings,
+)
+from bot.tasks.standing import Standing, stand
+from bot.web.app import Services, create_app
+from bot.web.webhook import understanding
+
+TITLE = "Discount is ignored"
+BODY = """\
+A cart with 10 percent discount costs as much as one without:
+
+```python
+cart = Cart(discount_percent=10)
+cart.add("tea", 500, 2)
+cart.total()  # 1000, should be 900
+```
+"""
+FOLLOW_UP = "/agent fix Please refuse discounts below 0 and above 100 percent, with a test."
+WAIT_S = 50.0
+"""A scripted run takes a few seconds; a real model gets `REAL_WAIT_S`."""
+REAL_WAIT_S = 900.0
+
+
+class Unfinished(BotError):
+    """The story did not come to its end; the text says where it stopped."""
+
+
+def play(*, model: str | None, port: int, stay: bool | None, state: Path | None, as_json: bool) -> int:
+    """Play the story; returns 0 when it is complete."""
+    screen = Screen(as_json=as_json)
+    with ExitStack() as stack:
+        folder = state or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="issuewright-demo-")))
+        folder.mkdir(parents=True, exist_ok=True)
+        # The model's commands run under other uids, which have to pass through.
+        folder.chmod(0o711)
+        code = asyncio.run(_play(folder.resolve(), screen, model, port, stay=_stays(stay, as_json=as_json)))
+    sys.stdout.flush()
+    # DBOS's threads would hold the process; everything is recorded.
+    os._exit(code)
+
+
+def _stays(stay: bool | None, *, as_json: bool) -> bool:
+    return stay if stay is not None else sys.stdout.isatty() and sys.stdin.isatty() and not as_json
+
+
+async def _play(folder: Path, screen: Screen, model: str | None, port: int, *, stay: bool) -> int:
+    _introduce(screen, model)
+    async with AsyncExitStack() as stack:
+        web = _free_port()
+        hook = f"http://127.0.0.1:{web}/webhook"
+        stage = await build(stack, folder / "hub", webhook_url=hook, port=port, scripted=model is None)
+        settings = _settings(folder / "server", stage, web, model)
+        server = bootstrap.make_server(settings)
+        await stack.enter_async_context(_Web(settings, server))
+        story = _Story(stage, server, screen, WAIT_S if model is None else REAL_WAIT_S)
+        try:
+            await story.tell()
+        except Unfinished as error:
+            screen.say(f"The story stopped: {error}", "bold red")
+            return 1
+        if stay:
+            screen.say("\nEverything stays up so that you can look at the pages. Ctrl-C ends it.", "bold")
+            await _until_interrupted()
+    return 0
+
+
+def _introduce(screen: Screen, model: str | None) -> None:
+    screen.say(f"Issuewright {__version__}, demo", "bold")
+    screen.say("No account, no key, nothing leaves this machine: GitHub is a local one, made for this demo.")
+    if model is None:
+        screen.say("The model is SCRIPTED: it plays fixed turns and is no AI. Everything else is real:", "yellow")
+        screen.say("webhooks, the durable engine, git, the tools, the tests that run.\n", "yellow")
+    else:
+        screen.say(f"The model is {model}, with your key: what it reads of the demo's repository goes there.\n", "yellow")
+
+
+def _settings(state: Path, stage: Stage, port: int, model: str | None) -> ServerSettings:
+    if stage.model is not None:
+        anthropic = AnthropicSection(api_key=SecretStr("scripted"), base_url=stage.model.url)
+        models = ModelsSection(act=f"anthropic:{stage.model.model_id}")
+    else:
+        real = bootstrap.load(None, {"models.act": model})
+        anthropic, models = real.anthropic, real.models
+    return ServerSettings(
+        state_dir=state,
+        port=port,
+        github=GitHubSection(
+            app_id=stage.app.id,
+            private_key=SecretStr(stage.app.private_key),
+            webhook_secret=SecretStr(stage.secret),
+            api_url=stage.hub.api_url,
+            web_url=stage.hub.base_url,
+            content_interval_s=0,
+        ),
+        anthropic=anthropic,
+        models=models,
+        progress=ProgressSection(interval_s=1),
+        sandbox=SandboxSection(unsafe_no_sandbox=True),
+        log=LogSection(level="WARNING"),
+    )
+
+
+class _Web:
+    """The bot's own server, in this process."""
+
+    def __init__(self, settings: ServerSettings, server: bootstrap.Server) -> None:
+        services = Services(
+            deliveries=server.stores.deliveries,
+            tasks=server.stores.tasks,
+            secrets=settings.github.webhook_secrets,
+            missing=[],
+            facts={"version": __version__, "sandbox": "none"},
+            host=settings.host,
+            understand=understanding(settings.covers, own_app_id=settings.github.app_id),
+            clock=bootstrap.now,
+            on_delivery=server.inlet.wake,
+            running=server.running,
+        )
+        config = uvicorn.Config(create_app(services), port=settings.port, log_config=None, timeout_graceful_shutdown=2)
+        self._server = uvicorn.Server(config)
+        # The story, not uvicorn, hears Ctrl-C.
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "_Web":
+        self._task = asyncio.create_task(self._server._serve())  # noqa: SLF001 - `serve` would take the signals over
+        while not self._server.started:
+            if self._task.done():
+                await self._task
+                raise Unfinished("the server did not start")
+            await asyncio.sleep(0.02)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        if self._task is not None:
+            await self._task
+
+
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """Acts as the person would, through the API of the local GitHub, and shows what happens."""
+
+    stage: Stage
+    server: bootstrap.Server
+    screen: Screen
+    wait_s: float
+
+    async def tell(self) -> None:
+        """Tell it from beginning to end.
+
+        Raises:
+            Unfinished: something did not happen.
+        """
+        path = f"/repos/{self.stage.repository.full_name}"
+        headers = {"Authorization": f"Bearer {self.stage.token.value}"}
+        async with httpx.AsyncClient(base_url=self.stage.hub.api_url, headers=headers) as person:
+            self.screen.say("1. Maria opens an issue and adds the label `agent`", "bold cyan")
+            issue = await _post(person, f"{path}/issues", {"title": TITLE, "body": BODY})
+            await _post(person, f"{path}/issues/{issue['number']}/labels", {"labels": ["agent"]})
+            first = await self._watch(int(str(issue["number"])), 1)
+            pull = self._pull(first)
+            self.screen.say(f"\nThe pull request stands: {pull.url}\n", "bold green")
+            self.screen.say("2. Maria asks for more on the pull request", "bold cyan")
+            await _post(person, f"{path}/issues/{pull.number}/comments", {"body": FOLLOW_UP})
+            second = await self._watch(pull.number, 2)
+            if second.commit is None:
+                raise Unfinished("the follow-up made no commit")
+            await self._show(person, path, pull.number, str(issue["html_url"]), pull.url)
+
+    async def _watch(self, number: int, seq: int) -> Standing:
+        store = self.server.stores.tasks
+        try:
+            async with asyncio.timeout(self.wait_s):
+                run: Run | None = None
+                while run is None:
+                    task = await store.task_of(self.stage.repository.id, number)
+                    run = await store.run(task.id, seq) if task else None
+                    await asyncio.sleep(0.05)
+                await self.screen.follow(store, run)
+        except TimeoutError:
+            raise Unfinished(f"nothing more happened on #{number} for {self.wait_s:.0f} seconds") from None
+        standing = stand(await store.events(run.task_id), seq)
+        if standing.finished is None or standing.finished.outcome != "done":
+            reason = standing.finished.reason if standing.finished else "it did not end"
+            raise Unfinished(f"the run on #{number} ended otherwise: {reason}")
+        if self.stage.model is not None and self.stage.model.problems:
+            raise Unfinished(f"the scripted model met something else than it expected: {self.stage.model.problems[0]}")
+        return standing
+
+    @staticmethod
+    def _pull(standing: Standing) -> PullOpened:
+        if standing.pull is None:
+            raise Unfinished("there is no pull request")
+        return standing.pull
+
+    async def _show(self, person: httpx.AsyncClient, path: str, number: int, issue_url: str, pull_url: str) -> None:
+        diff = await person.get(f"{path}/pulls/{number}", headers={"Accept": "application/vnd.github.diff"})
+        pull = (await person.get(f"{path}/pulls/{number}")).json()
+        commits = (await person.get(f"{path}/pulls/{number}/commits")).json()
+        console = self.screen.console
+        console.rule("The change")
+        console.print(Syntax(diff.text, "diff", background_color="default", word_wrap=True))
+        console.rule("The pull request's text, with the evidence")
+        console.print(Markdown(str(pull["body"]).split("<!--", maxsplit=1)[0]))
+        console.rule()
+        self.screen.say(f"\nComplete: issue → pull request with {len(commits)} commits, updated on request.", "bold green")
+        self.screen.say(f"  issue         {issue_url}\n  pull request  {pull_url}")
+        self.screen.say("\nNext: `issuewright run --repo . --task '…' --model anthropic:NAME` on a repository of yours.")
+
+
+async def _post(person: httpx.AsyncClient, path: str, body: dict[str, object]) -> dict[str, object]:
+    answer = await person.post(path, json=body)
+    if answer.is_error:
+        raise Unfinished(f"the local GitHub said {answer.status_code} to {path}: {answer.text[:200]}")
+    found: object = answer.json()
+    return found if isinstance(found, dict) else {}
+
+
+async def _until_interrupted() -> None:
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        return
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,170 @@
+"""The `issuewright` command: declares what there is, and turns errors into exit codes."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from bot import __version__
+from bot.errors import BotError, OperatorError
+
+EXITS = """Exit codes: 0 done, 1 task failed, 2 usage, 3 waiting for a person, 4 configuration or permission,
+5 budget reached, 130 stopped."""
+
+app = typer.Typer(
+    name="issuewright",
+    help="Issuewright turns a labelled issue into a reviewed pull request, on your own machine and with any model.\n\n"
+    "Begin with `issuewright demo`: no account, no key, nothing leaves the machine.\n\n" + EXITS,
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Config = Annotated[Path | None, typer.Option("--config", help="The operator's YAML file.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output.")]
+Unsafe = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe-no-sandbox",
+        help="Run the model's commands under their own user id but in no sandbox. Only for repositories that you trust.",
+    ),
+]
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Keep the commands together."""
+
+
+@app.command()
+def demo(
+    model: Annotated[
+        str | None, typer.Option(help="A real model, as anthropic:NAME, with its key in the environment.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="Port of the local GitHub; 0 takes a free one.")] = 0,
+    stay: Annotated[
+        bool | None, typer.Option("--stay/--no-stay", help="Stay up at the end, so that the pages can be looked at.")
+    ] = None,
+    state: Annotated[Path | None, typer.Option(help="Keep the state here instead of a temporary folder.")] = None,
+    json: Json = False,
+) -> None:
+    """Play the whole story on a local GitHub with a scripted model: no account, no key, nothing leaves the machine."""
+    from bot.cli.demo import story
+
+    raise typer.Exit(story.play(model=model, port=port, stay=stay, state=state, as_json=json))
+
+
+@app.command()
+def run(
+    repo: Annotated[Path, typer.Option(help="A git repository on this machine.")] = Path(),
+    issue: Annotated[Path | None, typer.Option(help="A Markdown file: title in the first line, text below it.")] = None,
+    task: Annotated[str | None, typer.Option(help="What to do, in one sentence or many.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model, as anthropic:NAME.")] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Work in the checkout itself instead of a clone.")
+    ] = False,
+    approve: Annotated[
+        Literal["never", "edits", "all"],
+        typer.Option(
+            help="What is done without asking: never = ask before each change and command, edits = ask before "
+            "commands, all = ask nothing."
+        ),
+    ] = "edits",
+    config: Config = None,
+    state: Annotated[Path | None, typer.Option(help="Where work and records are kept.", show_default=False)] = None,
+    json: Json = False,
+) -> None:
+    """Work on a repository of this machine, without GitHub; the result is a branch in it."""
+    from bot.cli.run import work
+
+    raise typer.Exit(
+        work(
+            repo=repo,
+            issue=issue,
+            task=task,
+            model=model,
+            in_place=in_place,
+            approve=approve,
+            config=config,
+            state=state,
+            as_json=json,
+        )
+    )
+
+
+@app.command()
+def serve(
+    config: Config = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default=False)] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default=False)] = None,
+    unsafe_no_sandbox: Unsafe = False,
+) -> None:
+    """Receive GitHub's deliveries and work on them."""
+    from bot.cli.serve import serve as start
+
+    raise typer.Exit(start(config=config, host=host, port=port, unsafe_no_sandbox=unsafe_no_sandbox))
+
+
+@app.command()
+def receive(
+    event: Annotated[str, typer.Argument(help="The event's name, as `issues`.")],
+    payload: Annotated[Path, typer.Argument(help="A file with the payload as GitHub sends it.")],
+    config: Config = None,
+    unsafe_no_sandbox: Unsafe = False,
+    json: Json = False,
+) -> None:
+    """Play one delivery from a file, as if GitHub had sent it, and work on it here."""
+    from bot.cli.receive import play
+
+    raise typer.Exit(play(event, payload, config=config, unsafe_no_sandbox=unsafe_no_sandbox, as_json=json))
+
+
+@app.command()
+def hub(
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 3000,
+    data: Annotated[Path | None, typer.Option(help="Folder for the repositories; a temporary one by default.")] = None,
+    webhook: Annotated[str | None, typer.Option(help="Where the App's deliveries go.")] = None,
+) -> None:
+    """Start the local GitHub alone, with an App, a person and a repository in it."""
+    from bot.cli.hub import start
+
+    raise typer.Exit(start(port=port, data=data, webhook=webhook))
+
+
+@app.command()
+def ci(
+    config: Config = None,
+    model: Annotated[str | None, typer.Option(help="The model, as anthropic:NAME.")] = None,
+    unsafe_no_sandbox: Unsafe = False,
+    json: Json = False,
+) -> None:
+    """Work on the event that started this GitHub Actions job."""
+    from bot.cli.ci import job
+
+    raise typer.Exit(job(config=config, model=model, unsafe_no_sandbox=unsafe_no_sandbox, as_json=json))
+
+
+def main() -> None:
+    """Run the command; what we raise on purpose becomes one line and an exit code."""
+    try:
+        app()
+    except OperatorError as error:
+        typer.echo(f"issuewright: {error}", err=True)
+        sys.exit(4)
+    except BotError as error:
+        typer.echo(f"issuewright: {error}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)

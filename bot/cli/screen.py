@@ -1,0 +1,57 @@
+"""What the terminal shows of a task: its events, as people read them or as JSON lines."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.text import Text
+
+from bot.domain.events import RunEvent, RunFinished, kind_of, to_data
+from bot.domain.task import Outcome, Run
+from bot.store.base import TaskStore
+from bot.tasks.standing import line_of
+
+EXIT_CODES: Mapping[Outcome, int] = {"done": 0, "failed": 1, "waiting": 3, "budget": 5, "stopped": 130}
+LOOK_S = 0.1
+STYLES = {"failed": "red", "done": "green", "budget": "yellow", "stopped": "yellow", "waiting": "yellow"}
+
+
+class Screen:
+    """Prints events: one JSON object a line on standard output, or a line of text each on standard error."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self.console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def say(self, text: str, style: str = "") -> None:
+        """Say a sentence to people."""
+        self.console.print(Text(text, style=style))
+
+    def event(self, event: RunEvent) -> None:
+        """Show one event."""
+        if self.as_json:
+            data = {"task": event.task_id, "seq": event.seq, "run": event.run, "at": event.at.isoformat()}
+            sys.stdout.write(json.dumps({**data, "kind": kind_of(event.fact), **to_data(event.fact)}) + "\n")
+            sys.stdout.flush()
+        elif (line := line_of(event.fact)) is not None:
+            style = STYLES.get(event.fact.outcome, "") if isinstance(event.fact, RunFinished) else ""
+            self.console.print(Text(f"{event.at:%H:%M:%S}  ", style="dim"), Text(line, style=style), sep="")
+
+    async def follow(self, store: TaskStore, run: Run) -> None:
+        """Show a run's events until its last one."""
+        after = 0
+        while True:
+            for event in await store.events(run.task_id, after=after):
+                after = event.seq
+                if event.run == run.seq:
+                    self.event(event)
+                    if isinstance(event.fact, RunFinished):
+                        return
+            await asyncio.sleep(LOOK_S)
+
+
+def exit_code(run: Run) -> int:
+    """Return the exit code of a finished run."""
+    return EXIT_CODES[run.outcome or "failed"]

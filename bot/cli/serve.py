@@ -1,0 +1,69 @@
+"""`issuewright serve`: receives deliveries and works on them."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import typer
+import uvicorn
+
+from bot import __version__, bootstrap
+from bot.cli.sandboxing import require
+from bot.errors import OperatorError
+from bot.settings.server import ServerSettings
+from bot.web.app import Services, create_app
+from bot.web.webhook import understanding
+
+
+def serve(*, config: Path | None, host: str | None, port: int | None, unsafe_no_sandbox: bool) -> int:
+    """Serve until a signal; returns the exit code."""
+    flags: dict[str, object] = {"host": host, "port": port, "sandbox.unsafe_no_sandbox": unsafe_no_sandbox or None}
+    settings = bootstrap.load(config, flags)
+    missing = what_is_missing(settings)
+    if missing and not settings.loopback:
+        told = "\n".join(f"- {line}" for line in missing)
+        raise OperatorError(f"set-up mode listens on 127.0.0.1 only, not on {settings.host}. What is missing:\n{told}")
+    if not missing:
+        require(settings)
+    server = bootstrap.make_server(settings)
+    app = create_app(
+        Services(
+            deliveries=server.stores.deliveries,
+            tasks=server.stores.tasks,
+            secrets=settings.github.webhook_secrets,
+            missing=missing,
+            facts={"version": __version__, "sandbox": "none"},
+            host=settings.host,
+            understand=understanding(settings.covers, own_app_id=settings.github.app_id),
+            clock=bootstrap.now,
+            on_delivery=server.inlet.wake,
+            running=idle if missing else server.running,
+        )
+    )
+    for line in missing:
+        typer.echo(f"Set-up: {line}", err=True)
+    typer.echo(f"Issuewright {__version__} on http://{settings.host}:{settings.port}, sandbox: none", err=True)
+    uvicorn.run(app, host=settings.host, port=settings.port, log_config=None, timeout_graceful_shutdown=35)
+    # Parked workflows and DBOS's threads would hold the process; everything is recorded.
+    os._exit(0)
+
+
+@asynccontextmanager
+async def idle() -> AsyncIterator[None]:
+    """Do no work: in set-up mode there is nobody to work as."""
+    yield
+
+
+def what_is_missing(settings: ServerSettings) -> list[str]:
+    """Say what set-up still lacks, a sentence each with its remedy."""
+    github, missing = settings.github, []
+    if github.app_id is None:
+        missing.append("Set `ISSUEWRIGHT_GITHUB__APP_ID` to the GitHub App's id.")
+    if github.private_key is None:
+        missing.append("Set `ISSUEWRIGHT_GITHUB__PRIVATE_KEY_FILE` to the file with the App's private key.")
+    if not github.webhook_secrets:
+        missing.append("Set `ISSUEWRIGHT_GITHUB__WEBHOOK_SECRET` to the App's webhook secret.")
+    if settings.anthropic.api_key is None:
+        missing.append("Set `ANTHROPIC_API_KEY` to the model's key.")
+    return missing

@@ -1,0 +1,35 @@
+"""From what happened on GitHub to what was asked for."""
+
+from typing import assert_never
+
+from bot.commands.parser import parse
+from bot.domain.command import Command, Fix, Stop
+from bot.domain.trigger import Closed, Commented, Labelled, Trigger, Unlabelled
+
+
+def interpret(trigger: Trigger, *, label: str, word: str) -> Command | None:
+    """Say what a trigger asks for; None for nothing.
+
+    Bots and Apps start nothing, neither by a label nor by a comment; that something ends may come from anybody.
+
+    Args:
+        trigger: what happened.
+        label: the label that arms a thread; GitHub's labels differ in more than case.
+        word: what a command begins with.
+
+    Raises:
+        CommandError: a person's comment begins with the word, and what follows cannot be understood.
+    """
+    actor = trigger.context.actor
+    is_person = actor is not None and not actor.is_bot
+    match trigger:
+        case Labelled():
+            return Fix("") if is_person and trigger.label.casefold() == label.casefold() else None
+        case Unlabelled():
+            return Stop() if trigger.label.casefold() == label.casefold() else None
+        case Closed():
+            return Stop()
+        case Commented():
+            return parse(trigger.text, word) if is_person and not trigger.via_app else None
+        case _:
+            assert_never(trigger)

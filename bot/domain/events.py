@@ -1,0 +1,200 @@
+"""What happened in a task; the progress comment, `--json`, the terminal, the demo and the API read only this."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from typing import Literal
+
+from bot.domain.task import Outcome
+
+CheckPhase = Literal["before", "after"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunQueued:
+    """A request was accepted and waits for a worker."""
+
+    requester: str
+    request: str
+    position: int
+    """Runs before it in the queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A worker took the run."""
+
+    model: str
+    mode: str
+    settings: Mapping[str, object]
+    """What applied, as the pull request says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceReady:
+    """The working copy stands."""
+
+    branch: str
+    commit: str
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFinished:
+    """The harness itself ran one of the repository's checks."""
+
+    phase: CheckPhase
+    name: str
+    command: str
+    exit_code: int | None
+    """None where it ran out of time."""
+    seconds: float
+    output: str
+    """Head and tail of what it printed."""
+    commit: str
+    """The commit it ran on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReplied:
+    """The model answered."""
+
+    turn: int
+    """1 for the first."""
+    text: str
+    calls: int
+    input_tokens: int
+    """Tokens neither read from nor written to the provider's cache."""
+    cache_read_tokens: int
+    cache_write_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    """None where the price is unknown."""
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """One tool call is done."""
+
+    turn: int
+    index: int
+    name: str
+    summary: str
+    """One line for people: the path or the command."""
+    is_error: bool
+    seconds: float
+    command: str | None = None
+    exit_code: int | None = None
+    output: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A sentence for people: a warning, a retry, a message that was taken up."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitMade:
+    """The work became a commit."""
+
+    sha: str
+    subject: str
+    files: int
+    insertions: int
+    deletions: int
+
+
+@dataclass(frozen=True, slots=True)
+class BranchPushed:
+    """The commit stands on the remote."""
+
+    branch: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class PullOpened:
+    """The pull request stands, or was brought up to date."""
+
+    number: int
+    url: str
+    updated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """The run is over."""
+
+    outcome: Outcome
+    reason: str
+    """One sentence for people; empty for `done` without remarks."""
+    summary: str
+    """The model's own account, shown as its word."""
+    turns: int
+    tokens: int
+    cost_usd: float | None
+    seconds: float
+
+
+Fact = (
+    RunQueued
+    | RunStarted
+    | WorkspaceReady
+    | CheckFinished
+    | ModelReplied
+    | ToolFinished
+    | Notice
+    | CommitMade
+    | BranchPushed
+    | PullOpened
+    | RunFinished
+)
+
+KINDS: dict[str, type[Fact]] = {
+    "run.queued": RunQueued,
+    "run.started": RunStarted,
+    "workspace.ready": WorkspaceReady,
+    "check.finished": CheckFinished,
+    "model.replied": ModelReplied,
+    "tool.finished": ToolFinished,
+    "notice": Notice,
+    "commit.made": CommitMade,
+    "branch.pushed": BranchPushed,
+    "pull.opened": PullOpened,
+    "run.finished": RunFinished,
+}
+_NAMES = {kind: name for name, kind in KINDS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """One entry of a task's stream."""
+
+    task_id: str
+    seq: int
+    """Position in the task's stream, from 1, without holes."""
+    run: int
+    """The run it belongs to."""
+    at: datetime
+    fact: Fact
+
+
+def kind_of(fact: Fact) -> str:
+    """Name the kind of a fact, as `model.replied`."""
+    return _NAMES[type(fact)]
+
+
+def to_data(fact: Fact) -> dict[str, object]:
+    """Turn a fact into plain JSON values."""
+    return asdict(fact)
+
+
+def from_data(kind: str, data: Mapping[str, object]) -> Fact:
+    """Turn stored values back into a fact; fields that a later version added or dropped are tolerated."""
+    made = KINDS[kind]
+    known = {field.name for field in fields(made)}
+    # The values were written by `to_data` of the same class.
+    return made(**{name: value for name, value in data.items() if name in known})  # type: ignore[arg-type]

@@ -1,0 +1,123 @@
+"""The transcript: messages as all providers agree on them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Role = Literal["user", "assistant"]
+StopReason = Literal["end", "tool", "length", "refusal", "pause", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """Plain text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingPart:
+    """A model's reasoning; goes back verbatim, and only to the model that made it."""
+
+    text: str
+    signature: str = ""
+    """The provider's seal; a redacted part has a seal in `data` and no text."""
+    data: str = ""
+    model: str = ""
+    """`provider:name` of the model that made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model asks for one tool."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON text exactly as the model wrote it: rewriting it would break the provider's prompt cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What one tool call gave."""
+
+    call_id: str
+    text: str
+    is_error: bool = False
+
+
+Part = TextPart | ThinkingPart | ToolCall | ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message; in a user message the tool results come before any text."""
+
+    role: Role
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        """All plain text, joined by blank lines."""
+        return "\n\n".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls in the model's order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request, in disjoint fields."""
+
+    input_tokens: int = 0
+    """Neither read from nor written to the provider's cache."""
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """All tokens of the request and its reply."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens + self.output_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.output_tokens + other.output_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+    """JSON Schema of an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One request to a model; everything before the last user message is stable over a task."""
+
+    system: str
+    tools: Sequence[ToolSpec]
+    """Sorted by name: another order would miss the provider's cache."""
+    messages: Sequence[Message]
+    """Oldest first; starts and ends with a user message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer of a model."""
+
+    message: Message
+    stop: StopReason
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    """The model that answered, as the provider names it."""

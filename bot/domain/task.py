@@ -1,0 +1,73 @@
+"""Tasks and runs: one request from accepted to pull request, and one life of the loop inside it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from bot.domain.refs import RepositoryRef, ThreadKind
+
+RunState = Literal["queued", "running", "finished"]
+Outcome = Literal["done", "failed", "stopped", "waiting", "budget"]
+"""How a run ended; `waiting` means that a person has to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Everything that one thread asked for; later requests on the same thread are further runs of it."""
+
+    id: str
+    """32 hexadecimal digits."""
+    repository: RepositoryRef
+    number: int
+    """The issue or pull request on which it began; 0 for a task of the terminal."""
+    kind: ThreadKind
+    title: str
+    body: str
+    """The thread's own text as of the trigger that began the task."""
+    requester: str
+    """Login of the person who began it."""
+    installation_id: int | None
+    branch: str
+    """The branch that the task writes: its own, or the head branch of a person's pull request."""
+    base_branch: str
+    """The branch that the pull request goes into."""
+    pull_number: int | None
+    """The pull request that carries the work; None until it stands."""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One life of the loop: the first, or one after a further request."""
+
+    task_id: str
+    seq: int
+    """1 for the first run of a task."""
+    number: int
+    """The issue or pull request on which this run was asked for; its progress comment stands there."""
+    kind: ThreadKind
+    """Whether that is an issue or a pull request."""
+    state: RunState
+    outcome: Outcome | None
+    reason: str
+    """One sentence for people; empty while all is well."""
+    request: str
+    """What the person asked in this run; empty means the thread's own text."""
+    requester: str
+    model: str | None
+    """`provider:name` that the person chose for this run."""
+    comment_id: int | None
+    """The comment that asked; None for a label."""
+    abi: int
+    """The version of the workflow's body that this run follows."""
+    created_at: datetime
+
+    @property
+    def id(self) -> str:
+        """Also the durable workflow's id."""
+        return f"{self.task_id}-{self.seq}"
+
+
+def branch_name(number: int, task_id: str) -> str:
+    """Name the branch of a task: made by us alone, never from anybody's text."""
+    return f"agent/{number}-{task_id[:8]}"

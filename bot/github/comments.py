@@ -1,0 +1,464 @@
+"""Every sentence that we post on GitHub: functions from our types to Markdown.
+
+The first line says how it stands. Other people's and models' words are quoted and harmless; every refusal says what to
+do next.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from bot.domain.command import Command, Fix, Help, Status, Stop
+from bot.github import pieces, text
+
+ProgressState = Literal["queued", "working", "done", "failed", "stopped", "waiting", "budget"]
+Chance = Literal["queued", "steered", "restarted"]
+
+TIMELINE_ENTRIES = 20
+COMMAND_ROWS = 40
+_SUMMARY_LIMIT = 12_000
+_REQUEST_LIMIT = 4_000
+_CELL_LIMIT = 200
+_ENDINGS = {"failed": "Failed", "stopped": "Stopped", "budget": "Budget reached"}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One time that the harness ran a check."""
+
+    exit_code: int | None
+    """None where it ran out of time."""
+    seconds: float
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """A check of the repository, before and after the work; None where it did not run."""
+
+    name: str
+    command: str
+    before: CheckResult | None = None
+    after: CheckResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRow:
+    """A command that the model ran through the harness."""
+
+    command: str
+    exit_code: int | None
+    """None where it ran out of time."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """One thing that happened, in one line."""
+
+    at: datetime
+    text: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """What a run has used."""
+
+    turn: int
+    max_turns: int
+    tokens: int
+    """Of the whole run so far."""
+    cost_usd: float | None
+    """None where the price is unknown."""
+    model: str
+    seconds: float | None = None
+    context_tokens: int | None = None
+    """Of the last request; with the next one, how full the model's window is."""
+    context_window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressView:
+    """All that the progress comment shows."""
+
+    state: ProgressState
+    marker: str
+    word: str = "/agent"
+    requester: str = ""
+    reason: str = ""
+    """One sentence for people."""
+    position: int = 0
+    """Runs before it in the queue."""
+    last_activity: TimelineEntry | None = None
+    meter: Meter | None = None
+    checks: Sequence[CheckRow] = ()
+    timeline: Sequence[TimelineEntry] = ()
+    """Oldest first; the last twenty are shown."""
+    notices: Sequence[str] = ()
+    summary: str = ""
+    """The model's own account, shown as its word."""
+    pull_number: int | None = None
+    pull_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PullView:
+    """All that the pull request's text shows."""
+
+    marker: str
+    requester: str
+    request: str
+    """What was asked, in the person's words."""
+    summary: str
+    """The model's own account, shown as its word."""
+    meter: Meter
+    sandbox: str
+    """What held the commands, as `bubblewrap`; `none` is said plainly."""
+    closes: int | None = None
+    """The issue that merging closes; None for a task that began on a pull request."""
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    checks: Sequence[CheckRow] = ()
+    commands: Sequence[CommandRow] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+    notices: Sequence[str] = ()
+    """What a reviewer has to know, as that the work ended early."""
+    word: str = "/agent"
+
+
+def progress(view: ProgressView) -> str:
+    """Write the one comment of a task that is edited while it goes on."""
+    parts = [_state_line(view), *(f"Note: {text.cell(notice)}" for notice in view.notices)]
+    if view.meter is not None:
+        parts.append(_meter(view.meter))
+    if view.summary and view.state != "working":
+        parts.append(_word_of_model(view.meter.model if view.meter else "", view.summary))
+    if view.checks:
+        parts.append("**Checks**, run by Issuewright itself\n\n" + _check_table(view.checks))
+    if view.timeline:
+        parts.append(_timeline(view.timeline))
+    parts.append(_next_steps(view))
+    return text.cut("\n\n".join(parts), tail=view.marker)
+
+
+def pull_title(subject: str, *, number: int) -> str:
+    """Name the pull request in one visible line."""
+    return text.title(subject, fallback=f"Changes for #{number}" if number else "Changes by Issuewright")
+
+
+def pull_body(view: PullView) -> str:
+    """Write the pull request's text: what was asked, what changed, and what shows that it works."""
+    parts = [f"Closes #{view.closes}"] if view.closes is not None else []
+    parts += [f"**Note:** {text.cell(notice)}" for notice in view.notices]
+    asked = f"### What was asked\n\nBy {pieces.person(view.requester)}:"
+    parts.append(f"{asked}\n\n{text.quote(pieces.shorten(view.request.strip() or '(no text)', _REQUEST_LIMIT))}")
+    changed = f"### What changed\n\n{_diff_stat(view)}"
+    if view.summary.strip():
+        changed += "\n\n" + _word_of_model(view.meter.model, view.summary)
+    parts.append(changed)
+    parts.append("### Evidence\n\n" + _evidence(view))
+    if view.commands:
+        parts.append(_command_details(view.commands))
+    parts.append(_meter(view.meter))
+    if view.settings:
+        parts.append(_setting_details(view.settings))
+    sandbox = f"in the sandbox `{pieces.plain(view.sandbox)}`" if view.sandbox != "none" else "without a sandbox"
+    parts.append(
+        f"Commands ran {sandbox}."
+        f" Comment `{pieces.plain(view.word)} fix <what to change>` for a further commit on this branch."
+    )
+    return text.cut("\n\n".join(parts), tail=view.marker)
+
+
+def commit_message(subject: str, body: str, *, number: int, task_id: str) -> str:
+    """Write a commit message: one line, the model's words without power, and where it came from."""
+    line = text.title(text.neutralise_commit(subject), fallback="Apply changes", limit=72)
+    words = text.neutralise_commit(pieces.shorten(body, _REQUEST_LIMIT))
+    origin = [f"Issuewright-Task: {task_id}", *([f"Issuewright-Thread: #{number}"] if number else [])]
+    return "\n\n".join(filter(None, [line, words, "\n".join(origin)])) + "\n"
+
+
+def help_text(word: str, label: str, entries: Sequence[tuple[str, str]]) -> str:
+    """Say what may be asked.
+
+    Args:
+        word: the command word.
+        label: the label that starts a task.
+        entries: usage and explanation of each command, as the catalogue has them.
+    """
+    begin = (
+        f"Issuewright works on an issue when someone with write access adds the label `{pieces.plain(label)}`"
+        f" or comments `{pieces.plain(word)} fix`."
+    )
+    rows = [f"| {text.cell_code(usage)} | {text.cell(what)} |" for usage, what in entries]
+    table = "\n".join(["| Comment | What happens |", "|---|---|", *rows])
+    end = "A command is the first line of a comment. Removing the label or closing the thread stops the work."
+    return f"{begin}\n\n{table}\n\n{end}"
+
+
+def status(view: ProgressView | None, *, word: str) -> str:
+    """Answer how the task stands; None where there is none on this thread."""
+    if view is None:
+        return f"There is no task on this thread. `{pieces.plain(word)} fix` starts one."
+    parts = [_state_line(view)]
+    if view.meter is not None:
+        parts.append(_meter(view.meter))
+    return "\n\n".join(parts)
+
+
+def joined(requester: str, chance: Chance) -> str:
+    """Say what became of a request on a thread that has a task already."""
+    person = pieces.person(requester)
+    match chance:
+        case "queued":
+            return f"The request of {person} is queued behind the run that is going on."
+        case "steered":
+            return f"The request of {person} goes to the run that is going on."
+        case "restarted":
+            return f"The request of {person} starts a further run on the same branch."
+
+
+def stopping(requester: str) -> str:
+    """Confirm a stop that has yet to reach the run."""
+    return f"Stopping, as {pieces.person(requester)} asked. What was done so far is kept."
+
+
+def nothing_to_stop(word: str) -> str:
+    """Answer a stop where nothing runs."""
+    return f"Nothing is running on this thread. `{pieces.plain(word)} status` says how the last run ended."
+
+
+def not_allowed(login: str, command: Command, permission: str) -> str:
+    """Refuse a person who may not do this."""
+    needs = "write" if isinstance(command, Fix | Stop) else "read"
+    return (
+        f"{pieces.person(login)} may not use `{name_of(command)}` here: it needs {needs} access to this repository,"
+        f" and the role is `{pieces.plain(permission)}`. A maintainer can give access, or the command in their place."
+    )
+
+
+def unknown_command(name: str, *, word: str, did_you_mean: str | None, known: Sequence[str]) -> str:
+    """Say that a command is unknown, and which are known."""
+    guess = f" Did you mean `{pieces.plain(word)} {did_you_mean}`?" if did_you_mean else ""
+    names = ", ".join(f"`{name}`" for name in known)
+    return f"There is no command {text.code(pieces.shorten(name, 40))}.{guess} Known commands: {names}."
+
+
+def unknown_option(option: str, *, usage: str, did_you_mean: str | None) -> str:
+    """Say that an option is unknown, and how the command is written."""
+    guess = f" Did you mean `{did_you_mean}`?" if did_you_mean else ""
+    return f"There is no option {text.code(pieces.shorten(option, 40))}.{guess} Usage: `{usage}`."
+
+
+def bad_option(option: str, *, problem: str, usage: str) -> str:
+    """Say what is wrong with an option's value."""
+    return f"The option `{option}` {problem}. Usage: `{usage}`."
+
+
+def unknown_actor() -> str:
+    """Refuse a request whose author GitHub does not name."""
+    return "GitHub does not say who asked for this, so nothing was started. Somebody with write access can ask again."
+
+
+def no_default_branch() -> str:
+    """Refuse work on a repository that has nothing to stand on."""
+    return (
+        "This repository has no default branch yet, so there is nothing to work on. Make a first commit, then ask again."
+    )
+
+
+def fork_refused(word: str) -> str:
+    """Refuse work on a pull request from a fork."""
+    return (
+        "This pull request comes from a fork, to which Issuewright does not push. Open an issue that says what to"
+        f" change and comment `{pieces.plain(word)} fix` there, or push the branch to this repository."
+    )
+
+
+def config_broken(path: str, problem: str, *, line: int | None = None, column: int | None = None) -> str:
+    """Say that the repository's file cannot be used, where and why."""
+    place = f", line {line}" if line is not None else ""
+    place += f", column {column}" if line is not None and column is not None else ""
+    return (
+        f"`{pieces.plain(path)}` on the default branch cannot be used{place}:\n\n"
+        f"{text.quote(pieces.shorten(problem, _REQUEST_LIMIT))}\n\n"
+        "Nothing was started. Correct the file on the default branch and ask again."
+    )
+
+
+def repository_not_allowed(full_name: str) -> str:
+    """Refuse a repository that the operator does not serve."""
+    return (
+        f"This server does not work on `{pieces.plain(full_name)}`. Whoever runs it can add the repository to"
+        " `repositories` in its configuration."
+    )
+
+
+def no_installation(full_name: str) -> str:
+    """Say that the App has lost its access."""
+    return (
+        f"The GitHub App has no access to `{pieces.plain(full_name)}` any longer. An owner can give it under Settings,"
+        " GitHub Apps; then ask again."
+    )
+
+
+def thread_closed(word: str) -> str:
+    """Refuse work on a closed thread."""
+    return f"This thread is closed. Reopen it and comment `{pieces.plain(word)} fix` again."
+
+
+def busy(limit: int) -> str:
+    """Refuse more work than the operator takes at a time."""
+    return f"There are {limit} tasks waiting already, and more are not taken at a time. Ask again later."
+
+
+def permission_unknown(word: str) -> str:
+    """Refuse because GitHub did not say what the person may do."""
+    return (
+        "GitHub did not answer whether this person may ask for work, so nothing was started. Comment"
+        f" `{pieces.plain(word)} fix` again in a few minutes."
+    )
+
+
+def name_of(command: Command) -> str:
+    """Name a command as people write it."""
+    match command:
+        case Fix():
+            return "fix"
+        case Stop():
+            return "stop"
+        case Status():
+            return "status"
+        case Help():
+            return "help"
+
+
+def _state_line(view: ProgressView) -> str:
+    reason = f" {pieces.sentence(view.reason)}" if view.reason else ""
+    match view.state:
+        case "queued":
+            return f"**Queued**, {f'{view.position} before it' if view.position else 'next in turn'}.{reason}"
+        case "working":
+            turn = f", turn {view.meter.turn} of at most {view.meter.max_turns}" if view.meter else ""
+            return f"**Working**{turn}.{reason}{_last_activity(view.last_activity)}"
+        case "done":
+            return f"**Done**: {_pull_link(view) or 'nothing had to be changed'}.{reason}"
+        case "waiting":
+            return f"**Waiting for an answer**.{reason}"
+        case "failed" | "stopped" | "budget":
+            link = _pull_link(view)
+            kept = f" What was done so far is in {link}." if link else ""
+            return f"**{_ENDINGS[view.state]}**.{reason}{kept}"
+
+
+def _last_activity(entry: TimelineEntry | None) -> str:
+    if entry is None:
+        return ""
+    return f" Last activity {pieces.clock(entry.at)}: {_cell(entry.text)}"
+
+
+def _next_steps(view: ProgressView) -> str:
+    word = pieces.plain(view.word)
+    match view.state:
+        case "queued" | "working":
+            return f"`{word} stop` ends it and keeps what was done; `{word} fix <text>` adds to the request."
+        case "waiting":
+            return f"Answer with `{word} fix <text>`; `{word} stop` ends it."
+        case "done" if view.pull_number is not None:
+            return f"Review the pull request; `{word} fix <text>` on it asks for a further commit."
+        case _:
+            return f"`{word} fix <text>` starts a further run; `{word} help` lists the commands."
+
+
+def _pull_link(view: ProgressView) -> str:
+    if view.pull_number is None:
+        return ""
+    return f"[#{view.pull_number}]({view.pull_url})" if view.pull_url else f"#{view.pull_number}"
+
+
+def _meter(meter: Meter) -> str:
+    parts = [
+        f"turn {meter.turn} of {meter.max_turns}",
+        f"{pieces.count(meter.tokens)} tokens",
+        pieces.cost(meter.cost_usd),
+    ]
+    if meter.context_tokens is not None:
+        window = f" of {pieces.count(meter.context_window)}" if meter.context_window else ""
+        parts.append(f"context {pieces.count(meter.context_tokens)}{window}")
+    if meter.seconds is not None:
+        parts.append(pieces.duration(meter.seconds))
+    parts.append(f"`{pieces.plain(meter.model)}`")
+    return " · ".join(parts)
+
+
+def _word_of_model(model: str, summary: str) -> str:
+    name = f" `{pieces.plain(model)}`" if model else ""
+    return f"In the words of the model{name}, unchecked:\n\n{text.quote(pieces.shorten(summary, _SUMMARY_LIMIT))}"
+
+
+def _diff_stat(view: PullView) -> str:
+    files, added, removed = (
+        f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        for number, noun in ((view.files, "file"), (view.insertions, "line"), (view.deletions, "line"))
+    )
+    return f"{files} changed, {added} added, {removed} removed."
+
+
+def _evidence(view: PullView) -> str:
+    if not view.checks:
+        return "This repository names no checks and none was recognised, so nothing shows that the change works."
+    return "These checks were run by Issuewright itself, not by the model.\n\n" + _check_table(view.checks)
+
+
+def _check_table(checks: Sequence[CheckRow]) -> str:
+    rows = ["| Check | Command | Exit before | Exit after | Seconds | Commit |", "|---|---|--:|--:|--:|---|"]
+    for check in checks:
+        last = check.after or check.before
+        cells = [
+            _cell(check.name),
+            _code_cell(check.command),
+            _exit(check.before),
+            _exit(check.after),
+            f"{last.seconds:.1f}" if last else "",
+            f"`{pieces.plain(last.commit[:8])}`" if last and last.commit else "",
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _command_details(commands: Sequence[CommandRow]) -> str:
+    shown = commands[-COMMAND_ROWS:]
+    left_out = len(commands) - len(shown)
+    rows = [f"| {_code_cell(row.command)} | {pieces.exit_code(row.exit_code)} | {row.seconds:.1f} |" for row in shown]
+    note = f"\n\nThe first {left_out} are left out." if left_out else ""
+    table = "\n".join(["| Command | Exit | Seconds |", "|---|--:|--:|", *rows])
+    return pieces.details(f"Commands that the model ran ({len(commands)})", table + note)
+
+
+def _setting_details(settings: Mapping[str, object]) -> str:
+    rows = [f"| {text.cell_code(name)} | {_code_cell(str(value))} |" for name, value in sorted(settings.items())]
+    return pieces.details("Settings that applied", "\n".join(["| Setting | Value |", "|---|---|", *rows]))
+
+
+def _timeline(entries: Sequence[TimelineEntry]) -> str:
+    shown = entries[-TIMELINE_ENTRIES:]
+    lines = [
+        f"- {pieces.clock(entry.at)} {'**failed** ' if entry.is_error else ''}{_cell(entry.text)}" for entry in shown
+    ]
+    count = f"last {len(shown)} of {len(entries)}" if len(shown) < len(entries) else str(len(entries))
+    return pieces.details(f"What happened ({count})", "\n".join(lines))
+
+
+def _exit(result: CheckResult | None) -> str:
+    return "did not run" if result is None else pieces.exit_code(result.exit_code)
+
+
+def _cell(words: str) -> str:
+    return text.cell(pieces.shorten(words, _CELL_LIMIT))
+
+
+def _code_cell(words: str) -> str:
+    return text.cell_code(pieces.shorten(words, _CELL_LIMIT))

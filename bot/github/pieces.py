@@ -1,0 +1,72 @@
+"""Figures, names and foreign words as pieces of the comments."""
+
+from datetime import datetime
+
+from bot.github import text
+
+SENTENCE_LIMIT = 4_000
+
+
+def cost(cost_usd: float | None) -> str:
+    """Write a price; None is unknown."""
+    if cost_usd is None:
+        return "cost unknown"
+    return f"≈ ${cost_usd:.2f}" if cost_usd >= 0.01 or cost_usd == 0 else "< $0.01"  # noqa: PLR2004 - one cent
+
+
+def count(number: int) -> str:
+    """Write a number in thousands or millions."""
+    for size, unit in ((1_000_000, "M"), (1_000, "K")):
+        if number >= size:
+            return f"{number / size:.1f}{unit}"
+    return str(number)
+
+
+def duration(seconds: float) -> str:
+    """Write seconds for people."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def clock(at: datetime) -> str:
+    """Write the time of day."""
+    return f"{at:%H:%M} UTC"
+
+
+def person(login: str) -> str:
+    """Name a person without calling them."""
+    return f"`{plain(login)}`" if login else "someone"
+
+
+def plain(value: str) -> str:
+    """Make a name fit to stand between backticks."""
+    return (
+        " ".join(
+            text.clean(value).replace("`", "'").replace("<!--", f"<{text.ZERO_WIDTH}!--").replace("|", "/").split()
+        )
+        or "?"
+    )
+
+
+def sentence(words: str) -> str:
+    """Make foreign words one harmless sentence."""
+    line = text.cell(shorten(words, SENTENCE_LIMIT))
+    return line if line.endswith((".", "!", "?", "…")) else f"{line}."
+
+
+def shorten(words: str, limit: int) -> str:
+    """Cut words at a number of characters."""
+    return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
+
+
+def details(summary: str, body: str) -> str:
+    """Fold a part away."""
+    return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>"
+
+
+def exit_code(code: int | None) -> str:
+    """Write how a command ended; None is out of time."""
+    return "out of time" if code is None else str(code)

@@ -1,0 +1,102 @@
+"""The seam to the place where commands run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    """What one command did."""
+
+    exit_code: int | None
+    """None where it was ended because its time was up; 128 + n where signal n ended it."""
+    stdout: str
+    """Head and tail; the middle is cut with a note that says how much."""
+    stderr: str
+    seconds: float
+    timed_out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """A regular file's bytes and the facts that a write must keep."""
+
+    data: bytes
+    """At most the asked number of bytes."""
+    size_bytes: int
+    """Of the whole file."""
+    mode: int
+    """Permission bits."""
+    sha256: str
+    """Of the whole file, hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a listing."""
+
+    path: str
+    """Relative to the workspace, `/` between parts."""
+    kind: Literal["file", "directory", "symlink", "other"]
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One line that a search found."""
+
+    path: str
+    line: int
+    text: str
+
+
+class Sandbox(Protocol):
+    """Everything a tool may do to a workspace; each path is relative to the workspace and stays inside it.
+
+    Every method raises ToolError for what the model can mend (no such file, a path outside, a directory where a
+    file was meant) and SandboxError where the place itself is broken.
+    """
+
+    @property
+    def level(self) -> str:
+        """`bubblewrap`, `landlock` or `none`: what people are told."""
+        ...
+
+    async def run(self, command: str, *, timeout_s: float, cwd: str = ".", output_chars: int = 16_000) -> ExecResult:
+        """Run `bash -c command` with an environment of our own; nothing that it started survives it."""
+        ...
+
+    async def open(self, path: str, *, limit_bytes: int) -> FileContent:
+        """Read a regular file; FIFOs, devices and links that leave the workspace are refused."""
+        ...
+
+    async def replace(self, path: str, data: bytes, *, expected_sha256: str | None) -> FileContent:
+        """Write a file whole and at once, keeping mode bits; missing folders are made.
+
+        Args:
+            path: where.
+            data: the new bytes.
+            expected_sha256: of the file that is replaced; None where it must not exist yet.
+        """
+        ...
+
+    async def delete(self, path: str) -> None:
+        """Remove one file or link."""
+        ...
+
+    async def move(self, source: str, target: str) -> None:
+        """Rename one file; the target must not exist."""
+        ...
+
+    async def list(self, pattern: str, *, limit: int) -> tuple[Sequence[Entry], int]:
+        """List what is not ignored and matches a glob (`**` spans folders); sorted, and how many there are in all."""
+        ...
+
+    async def search(self, pattern: str, *, glob: str | None, limit: int) -> tuple[Sequence[Hit], int]:
+        """Find a Perl regular expression in text files that are not ignored; the hits, and how many in all."""
+        ...
+
+    async def close(self) -> None:
+        """End the helper and everything it started."""
+        ...

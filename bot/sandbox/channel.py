@@ -1,0 +1,236 @@
+"""The server's end of one helper process: its start, its frames and its end."""
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.errors import SandboxError, ToolError
+from bot.sandbox.environment import MARK
+from bot.sandbox.helper.frames import LENGTHS, Head, pack
+
+START_S = 20.0
+END_S = 8.0
+_MOST_HEAD = 64 << 20
+_MOST_BODY = 256 << 20
+
+_MODULES = ("frames", "kernel", "files", "children", "globs", "listing", "main")
+"""Each after those that it imports."""
+
+_FIRST_WORDS = """\
+import json, os, sys, types
+if sys.version_info < (3, 9): sys.exit("Python 3.9 or later is needed")
+def take(n):
+    b = b""
+    while len(b) < n:
+        c = os.read(0, n - len(b))
+        if not c: sys.exit()
+        b += c
+    return b
+modules, settings = json.loads(take(int.from_bytes(take(4), "big")))
+for name, text in modules:
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(text, name, "exec"), module.__dict__)
+module.serve(settings)
+"""
+"""Small, since everybody on the machine sees it in the list of processes; the sources follow on the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whom the helper acts as."""
+
+    uid: int
+    gid: int
+    own: bool
+    """Whether the uid is another than the server's: then everything of that uid belongs to the workspace."""
+
+
+def interpreters() -> list[str]:
+    """List the interpreters to try; one in a virtual environment or a home may be out of the uid's reach."""
+    base = getattr(sys, "_base_executable", None) or sys.executable
+    found = [os.path.realpath(base), os.path.realpath(sys.executable), "/usr/bin/python3", "/usr/local/bin/python3"]
+    return list(dict.fromkeys(path for path in found if Path(path).exists()))
+
+
+def first_frame(settings: Mapping[str, object]) -> bytes:
+    """Pack the helper's sources and its settings."""
+    folder = Path(__file__).with_name("helper")
+    sources = [(f"bot.sandbox.helper.{name}", (folder / f"{name}.py").read_text("utf-8")) for name in _MODULES]
+    text = json.dumps([sources, dict(settings)]).encode()
+    return len(text).to_bytes(4, "big") + text
+
+
+def _spawn(
+    interpreter: str, identity: Identity, environment: Mapping[str, str], line: socket.socket, complaints: int
+) -> subprocess.Popen[bytes]:
+    """Start an interpreter that inherits nothing but its end of the line."""
+    return subprocess.Popen(
+        [interpreter, "-I", "-S", "-X", "utf8", "-c", _FIRST_WORDS],
+        stdin=line.fileno(),
+        stdout=line.fileno(),
+        stderr=complaints,
+        env=dict(environment),
+        cwd="/",
+        start_new_session=True,
+        umask=0o022,
+        user=identity.uid if identity.own else None,
+        group=identity.gid if identity.own else None,
+        extra_groups=[] if identity.own else None,
+    )
+
+
+class Channel:
+    """One living helper; not for concurrent use."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def open(
+        cls, identity: Identity, environment: Mapping[str, str], settings: Mapping[str, object]
+    ) -> "Channel":
+        """Start a helper with the first interpreter that its uid can run.
+
+        Raises:
+            SandboxError: none of them works, or the workspace cannot be used by that uid.
+        """
+        first = await asyncio.to_thread(first_frame, settings)
+        tried: list[str] = []
+        for interpreter in interpreters():
+            with tempfile.TemporaryFile() as complaints:
+                try:
+                    return await cls._attempt(interpreter, identity, environment, first, complaints.fileno())
+                except (OSError, EOFError) as error:
+                    complaints.seek(0)
+                    words = complaints.read(2000).decode("utf-8", "replace").strip().splitlines()
+                    tried.append(f"{interpreter}: {words[-1] if words else str(error) or type(error).__name__}")
+        raise SandboxError(
+            f"no Python interpreter runs as uid {identity.uid} ({'; '.join(tried)}); "
+            "install Python 3.9 or later as /usr/bin/python3, readable for everybody"
+        )
+
+    @classmethod
+    async def _attempt(
+        cls, interpreter: str, identity: Identity, environment: Mapping[str, str], first: bytes, complaints: int
+    ) -> "Channel":
+        # A pair of sockets, since the end of a pipe could be opened again by way of /proc.
+        ours, theirs = socket.socketpair()
+        with theirs:
+            ours.setblocking(False)  # noqa: FBT003 - the name of the method says it
+            reader, writer = await asyncio.open_connection(sock=ours, limit=1 << 20)
+            try:
+                # In this thread and without a pause: nothing that is cancelled here may leave a process.
+                process = _spawn(interpreter, identity, environment, theirs, complaints)
+            except OSError:
+                writer.close()
+                raise
+        channel = cls(process, reader, writer)
+        try:
+            writer.write(first)
+            async with asyncio.timeout(START_S):
+                head, _ = await channel._receive()
+        except BaseException:
+            await channel.close()
+            raise
+        if "ready" not in head:
+            await channel.close()
+            raise SandboxError(f"the workspace cannot be used as uid {identity.uid}: {head.get('broken')}")
+        return channel
+
+    @property
+    def alive(self) -> bool:
+        """Whether the helper may still answer."""
+        return not self._reader.at_eof() and self._process.poll() is None
+
+    def send(self, head: Head, body: bytes = b"") -> None:
+        """Send one request; its answer must be read before the next one."""
+        self._writer.write(pack(head, body))
+
+    async def answer(self) -> tuple[Head, bytes]:
+        """Read the answer to the last request.
+
+        Raises:
+            ToolError: what the model can mend.
+            SandboxError: the helper or its place is broken.
+            EOFError: the helper is gone.
+        """
+        try:
+            answer, data = await self._receive()
+        except OSError as error:
+            raise EOFError(str(error)) from error
+        if "refused" in answer:
+            raise ToolError(str(answer["refused"]))
+        if "broken" in answer:
+            raise SandboxError(f"the workspace's helper failed: {answer['broken']}")
+        return answer, data
+
+    def cancel(self) -> None:
+        """Ask the helper to end what it runs now; the answer comes as ever."""
+        self.send({"op": "cancel"})
+
+    async def _receive(self) -> tuple[Head, bytes]:
+        head, body = LENGTHS.unpack(await self._reader.readexactly(LENGTHS.size))
+        if head > _MOST_HEAD or body > _MOST_BODY:
+            raise EOFError("the helper broke the protocol")
+        text = await self._reader.readexactly(head)
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise EOFError("the helper broke the protocol")  # noqa: TRY004 - as if it were gone
+        return answer, await self._reader.readexactly(body)
+
+    async def close(self) -> None:
+        """Close the line, wait until the helper has ended its processes, and end it where it does not."""
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+        try:
+            await asyncio.to_thread(self._process.wait, END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            await asyncio.to_thread(self._process.wait)
+
+
+def left_behind(identity: Identity, mark: str) -> list[int]:
+    """Find processes that outlived their helper: all of the uid where it is the workspace's own, else by their mark."""
+    found = []
+    wanted = f"{MARK}={mark}".encode()
+    for place in Path("/proc").iterdir():
+        if not place.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            if identity.own:
+                # The first number is the real uid; a zombie needs no end.
+                status = (place / "status").read_text("utf-8", "replace")
+                uid = int(status.partition("\nUid:")[2].split()[0])
+                mine = uid == identity.uid and "\nState:\tZ" not in status
+            else:
+                mine = wanted in (place / "environ").read_bytes().split(b"\0")
+            if mine:
+                found.append(int(place.name))
+    return found
+
+
+def end_left_behind(identity: Identity, mark: str, *, number: int, passes: Sequence[int] = range(50)) -> None:
+    """Send a signal to what outlived its helper until nothing is found any more."""
+    for _ in passes:
+        pids = left_behind(identity, mark)
+        if not pids:
+            return
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)

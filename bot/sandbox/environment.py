@@ -1,0 +1,51 @@
+"""The environment of tools: made from nothing, so that no secret of the server can be in it."""
+
+from collections.abc import Mapping
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+MARK = "ISSUEWRIGHT_SANDBOX"
+"""Names the workspace in each process, so that what lost its helper can be found."""
+
+_QUIET = {
+    "CI": "true",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "GIT_EDITOR": "true",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LESS": "-FX",
+    "MANPAGER": "cat",
+    "NONINTERACTIVE": "1",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "PIP_PROGRESS_BAR": "off",
+    "TERM": "dumb",
+    "TQDM_DISABLE": "1",
+}
+"""Nobody is there to answer a question or to look at colours."""
+
+_OWNER = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
+"""The work tree may belong to another uid than its parent folders; git would refuse it."""
+
+
+def environment(home: str, mark: str, extra: Mapping[str, str]) -> dict[str, str]:
+    """Make the whole environment of the helper and its commands.
+
+    Args:
+        home: the workspace's own home.
+        mark: differs for each workspace on the machine.
+        extra: wins over everything; `VIRTUAL_ENV` also puts its programs first on the path.
+    """
+    made = {
+        "PATH": PATH,
+        "HOME": home,
+        "TMPDIR": f"{home}/tmp",  # noqa: S108 - it is below the home
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        **_QUIET,
+        **_OWNER,
+        MARK: mark,
+    }
+    if "VIRTUAL_ENV" in extra:
+        made["PATH"] = f"{extra['VIRTUAL_ENV']}/bin:{PATH}"
+    return made | dict(extra)

@@ -1,0 +1,63 @@
+"""What the kernel offers and Python does not: openat2 and prctl."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+
+OPENAT2 = 437
+"""The number is the same on every architecture."""
+NO_MAGICLINKS = 0x02
+NO_SYMLINKS = 0x04
+BENEATH = 0x08
+
+SET_PDEATHSIG = 1
+SET_DUMPABLE = 4
+SET_CHILD_SUBREAPER = 36
+SET_NO_NEW_PRIVS = 38
+
+_TRIES = 5
+"""The kernel answers EAGAIN while somebody renames folders on the way."""
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+class _How(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def open_beneath(root: int, path: str, flags: int, *, follow: bool = True) -> int:
+    """Open a path that the kernel itself keeps under `root`, and return the descriptor.
+
+    Args:
+        root: descriptor of a folder.
+        path: relative to it.
+        flags: as for `os.open`.
+        follow: whether links that stay inside may be on the way.
+
+    Raises:
+        OSError: EXDEV where the path leaves the folder.
+
+    Source: https://man7.org/linux/man-pages/man2/openat2.2.html
+    """
+    how = _How(flags | os.O_CLOEXEC, 0, BENEATH | NO_MAGICLINKS | (0 if follow else NO_SYMLINKS))
+    name = ctypes.c_char_p(os.fsencode(path))
+    size = ctypes.c_size_t(ctypes.sizeof(how))
+    code = errno.EAGAIN
+    tries = 0
+    while code == errno.EINTR or (code == errno.EAGAIN and tries < _TRIES):
+        tries += 1
+        fd: int = _libc.syscall(ctypes.c_long(OPENAT2), ctypes.c_int(root), name, ctypes.byref(how), size)
+        if fd >= 0:
+            return fd
+        code = ctypes.get_errno()
+    raise OSError(code, os.strerror(code), path)
+
+
+def prctl(option: int, value: int) -> None:
+    """Set one property of this process."""
+    numbers = [ctypes.c_ulong(number) for number in (value, 0, 0, 0)]
+    if _libc.prctl(ctypes.c_int(option), *numbers) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))

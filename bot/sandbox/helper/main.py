@@ -1,0 +1,151 @@
+"""The helper's life: it makes itself ready, answers one request after the other, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+
+from bot.sandbox.helper.children import end_all, run
+from bot.sandbox.helper.files import check, delete, explained, folder, inside, move, read, replace
+from bot.sandbox.helper.frames import Broken, Gone, Head, Refusal, receive, send
+from bot.sandbox.helper.kernel import (
+    SET_CHILD_SUBREAPER,
+    SET_DUMPABLE,
+    SET_NO_NEW_PRIVS,
+    SET_PDEATHSIG,
+    open_beneath,
+    prctl,
+)
+from bot.sandbox.helper.listing import entries, hits
+
+LINE = 0
+"""The descriptor on which the server speaks; it hears on 1."""
+_SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
+
+
+class Helper:
+    """Answers for one workspace."""
+
+    def __init__(self, settings: Head) -> None:
+        self._top = str(settings["root"])
+        self._home = str(settings["home"])
+        self._own_uid = settings["own_uid"] is True
+        self._largest = int(str(settings["file_bytes"]))
+        self._answers: dict[str, Callable[[Head, bytes], tuple[Head, bytes]]] = {
+            "open": self._open,
+            "replace": self._replace,
+            "delete": lambda ask, _: delete(self._top, str(ask["path"])),
+            "move": lambda ask, _: move(self._top, str(ask["path"]), str(ask["target"])),
+            "list": self._list,
+            "search": self._search,
+            "run": self._run,
+        }
+
+    def answer(self, ask: Head, body: bytes) -> tuple[Head, bytes]:
+        """Do what is asked; what cannot be is part of the answer."""
+        try:
+            return self._answers[str(ask["op"])](ask, body)
+        except Refusal as refusal:
+            return {"refused": str(refusal)}, b""
+        except (Broken, OSError, MemoryError) as error:
+            return {"broken": f"{type(error).__name__}: {error}"}, b""
+
+    def end(self) -> None:
+        """End everything that was started."""
+        with suppress(Broken):
+            end_all({}, own_uid=self._own_uid)
+
+    def _open(self, ask: Head, _: bytes) -> tuple[Head, bytes]:
+        return read(self._top, str(ask["path"]), int(str(ask["limit"])), self._largest)
+
+    def _replace(self, ask: Head, body: bytes) -> tuple[Head, bytes]:
+        expected = ask["expected"]
+        known = expected if isinstance(expected, str) else None
+        return replace(self._top, str(ask["path"]), body, known, self._largest)
+
+    def _list(self, ask: Head, _: bytes) -> tuple[Head, bytes]:
+        return entries(self._top, self._home, str(ask["pattern"]), int(str(ask["limit"])), LINE)
+
+    def _search(self, ask: Head, _: bytes) -> tuple[Head, bytes]:
+        glob = ask["glob"]
+        settings: Head = {"limit": ask["limit"], "line": LINE}
+        return hits(self._top, self._home, str(ask["pattern"]), glob if isinstance(glob, str) else None, settings)
+
+    def _run(self, ask: Head, _: bytes) -> tuple[Head, bytes]:
+        shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), None)
+        if shell is None:
+            raise Broken("bash is not installed where the workspace is; install it")
+        place = str(ask["cwd"])
+        check(place)
+        with explained(place), folder(self._top) as root:
+            fd = open_beneath(root, place, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                inside(root, fd, place)
+                os.fchdir(fd)
+            finally:
+                os.close(fd)
+        try:
+            return run([shell, "-c", str(ask["command"])], ask, LINE, own_uid=self._own_uid)
+        finally:
+            os.chdir("/")
+
+
+def _prepare(settings: Head) -> None:
+    """Give up what a tool must not have, before the first request."""
+    groups = (*os.getresgid(), *os.getgroups()) if settings["own_uid"] else ()
+    if 0 in (*os.getresuid(), *groups):
+        raise Broken("refusing to run tools as uid 0")
+    prctl(SET_NO_NEW_PRIVS, 1)
+    prctl(SET_CHILD_SUBREAPER, 1)
+    # Commands have the same uid: they must not get at this memory or these descriptors.
+    prctl(SET_DUMPABLE, 0)
+    limits = settings["limits"]
+    for name, value in limits.items() if isinstance(limits, dict) else ():
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)  # noqa: PLW2901
+        resource.setrlimit(kind, (value, value))
+
+
+def _die_with(server: int, helper: Helper) -> None:
+    """Follow the server when it is killed; a TERM from anybody else, as from a command, means nothing."""
+
+    def follow(_: int, __: FrameType | None) -> None:
+        if os.getppid() != server:
+            helper.end()
+            os._exit(0)
+
+    signal.signal(signal.SIGTERM, follow)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)
+    prctl(SET_PDEATHSIG, signal.SIGTERM)
+    follow(signal.SIGTERM, None)
+
+
+def serve(settings: Head) -> None:
+    """Answer until the server closes the line."""
+    server = os.getppid()
+    helper = Helper(settings)
+    try:
+        _prepare(settings)
+        _die_with(server, helper)
+        with folder(str(settings["root"])) as root:
+            os.close(open_beneath(root, ".", os.O_PATH))
+    except (Broken, OSError) as error:
+        send(1, {"broken": str(error)})
+        return
+    helper.end()
+    send(1, {"ready": os.getuid()})
+    try:
+        while True:
+            ask, body = receive(LINE)
+            if ask["op"] != "cancel":
+                send(1, *helper.answer(ask, body))
+    except (Gone, BrokenPipeError, ConnectionResetError):
+        pass
+    finally:
+        helper.end()

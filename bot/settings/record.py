@@ -1,0 +1,41 @@
+"""What applied to a run, as plain JSON values and back: a run keeps its settings from its first step to its last."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any, cast
+
+from bot.settings.repository import Check
+from bot.settings.resolve import RunLimits, RunSettings
+
+
+def settings_to_data(settings: RunSettings) -> dict[str, object]:
+    """Turn settings into plain JSON values."""
+    return {
+        "enabled": settings.enabled,
+        "model": settings.model,
+        "limits": asdict(settings.limits),
+        "checks": [check.model_dump() for check in settings.checks],
+        "draft": settings.draft,
+        "label": settings.label,
+        "command": settings.command,
+        "origins": dict(settings.origins),
+        "ignored": list(settings.ignored),
+    }
+
+
+def settings_from_data(data: Mapping[str, object]) -> RunSettings:
+    """Turn stored values back into settings."""
+    # The values were written by `settings_to_data`.
+    kept = cast("dict[str, Any]", data)
+    return RunSettings(
+        enabled=kept["enabled"],
+        model=kept["model"],
+        limits=RunLimits(**kept["limits"]),
+        checks=tuple(Check.model_validate(check) for check in kept["checks"]),
+        draft=kept["draft"],
+        label=kept["label"],
+        command=kept["command"],
+        origins=MappingProxyType(kept["origins"]),
+        ignored=tuple(kept["ignored"]),
+    )

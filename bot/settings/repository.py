@@ -1,0 +1,75 @@
+"""What a repository says of itself in `.github/issuewright.yml`: it can only tighten what the operator allows."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from bot.errors import RepositoryConfigError
+from bot.settings.load import read_document
+from bot.settings.problems import explain
+from bot.settings.section import Section
+from bot.settings.server import ModelName
+
+PATH = ".github/issuewright.yml"
+"""Where the file stands, on the default branch."""
+
+
+class Check(Section):
+    """A command that tells whether the repository is well."""
+
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:/+-]{0,59}$",
+        description="Name for people, at most 60 letters, digits and `. _ : / + -`.",
+    )
+    run: str = Field(min_length=1, max_length=4000, description="Shell command, run in the repository's top directory.")
+    timeout_s: int = Field(600, ge=1, le=86_400, description="Seconds it may take; never more than the run's minutes.")
+
+
+class RepositoryLimits(Section):
+    """Lower limits than the operator's; higher ones change nothing."""
+
+    turns: int | None = Field(None, ge=1, description="Model replies in one run.")
+    tokens: int | None = Field(None, ge=1000, description="Tokens in one run, input and output.")
+    usd: float | None = Field(None, gt=0, allow_inf_nan=False, description="US dollars in one run.")
+    minutes: float | None = Field(None, gt=0, allow_inf_nan=False, description="Minutes of wall clock in one run.")
+
+
+def _distinct(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+    names = [check.name for check in checks]
+    if len(set(names)) < len(names):
+        msg = "two checks have the same name"
+        raise ValueError(msg)
+    return checks
+
+
+class RepositorySettings(Section):
+    """All that a repository may say."""
+
+    version: Literal[1] = Field(description="Version of this format, 1.")
+    enabled: bool = Field(True, description="Whether we work here at all.")  # noqa: FBT003 - a field's default
+    model: ModelName | None = Field(
+        None, description="The model that does the work, `provider:name`, among those that the operator allows."
+    )
+    limits: RepositoryLimits = RepositoryLimits()
+    checks: Annotated[tuple[Check, ...], AfterValidator(_distinct)] = Field(
+        (), max_length=20, description="Commands that are run before and after the work, in this order, at most 20."
+    )
+    draft: bool | None = Field(None, description="`true` opens pull requests as drafts where the operator does not.")
+
+
+def parse_repository(text: bytes | str, path: str = PATH) -> RepositorySettings:
+    """Read the file; `path` names it in messages.
+
+    Raises:
+        RepositoryConfigError: with `path:line:column`, key, problem and what was probably meant, as Markdown.
+    """
+
+    def refuse(problem: str) -> RepositoryConfigError:
+        return RepositoryConfigError(f"`{path}` cannot be used:\n\n- {problem}")
+
+    document = read_document(text, path, refuse)
+    try:
+        return RepositorySettings.model_validate(document.values)
+    except ValidationError as error:
+        lines = explain(error, RepositorySettings, document.where)
+        raise refuse("\n- ".join(lines)) from None

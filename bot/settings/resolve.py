@@ -1,0 +1,168 @@
+"""Put operator, repository and command together; a lower level can only tighten."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, TypeVar
+
+from bot.domain.command import Fix
+from bot.settings.repository import PATH, Check, RepositorySettings
+from bot.settings.server import LimitsSection, ServerSettings
+
+Number = TypeVar("Number", int, float)
+Origin = Literal["default", "operator", "repository", "command"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """What one run may use."""
+
+    turns: int
+    """Model replies."""
+    tokens: int
+    """Input and output, cached ones included."""
+    usd: float
+    minutes: float
+    """Minutes of wall clock."""
+    command_s: int
+    """Seconds of one command of the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """All that applies to one run."""
+
+    enabled: bool
+    """Whether we work in this repository at all."""
+    model: str
+    """`provider:name`."""
+    limits: RunLimits
+    checks: tuple[Check, ...]
+    """In the order in which they are run."""
+    draft: bool
+    """Whether the pull request opens as a draft."""
+    label: str
+    command: str
+    """The word with which a comment speaks to us, with its slash."""
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    """Who decided each of the above; limits as `limits.turns`."""
+    ignored: tuple[str, ...] = ()
+    """Sentences, as Markdown, about what was asked for and not applied."""
+
+    def shown(self) -> dict[str, object]:
+        """Return what applied as plain JSON values, for the run's record and the pull request."""
+        return {
+            "model": self.model,
+            "limits.turns": self.limits.turns,
+            "limits.tokens": self.limits.tokens,
+            "limits.usd": self.limits.usd,
+            "limits.minutes": self.limits.minutes,
+            "limits.command_s": self.limits.command_s,
+            "checks": [check.name for check in self.checks],
+            "draft": self.draft,
+            "origins": dict(self.origins),
+            "ignored": list(self.ignored),
+        }
+
+
+class _Ledger:
+    """Notes who decided what, and what was not applied."""
+
+    def __init__(self) -> None:
+        self.origins: dict[str, Origin] = {}
+        self.ignored: list[str] = []
+
+    def operator(self, key: str, value: object, default: object) -> None:
+        self.origins[key] = "default" if value == default else "operator"
+
+    def refuse(self, what: str, source: str, why: str) -> None:
+        self.ignored.append(f"`{what}` in {source} was not applied: {why}")
+
+
+def resolve(server: ServerSettings, repository: RepositorySettings | None, command: Fix | None = None) -> RunSettings:
+    """Say what applies to a run.
+
+    Args:
+        server: the operator's settings, the ceiling for everything.
+        repository: None where the repository has no file.
+        command: what the person asked; None for a label.
+    """
+    asked = repository or RepositorySettings(version=1)
+    defaults = ServerSettings()
+    ledger = _Ledger()
+    for key in ("label", "command"):
+        ledger.operator(key, getattr(server, key), getattr(defaults, key))
+    ledger.origins["enabled"] = "default" if asked.enabled else "repository"
+    limits = _limits(server.limits, asked, ledger)
+    ledger.origins["checks"] = "repository" if asked.checks else "default"
+    return RunSettings(
+        enabled=asked.enabled,
+        model=_model(server, asked, command, ledger),
+        limits=limits,
+        checks=_checks(asked.checks, limits.minutes),
+        draft=_draft(server, asked, ledger),
+        label=server.label,
+        command=server.command,
+        origins=MappingProxyType(ledger.origins),
+        ignored=tuple(ledger.ignored),
+    )
+
+
+def _limits(ceiling: LimitsSection, asked: RepositorySettings, ledger: _Ledger) -> RunLimits:
+    defaults = LimitsSection()
+    for key in LimitsSection.model_fields:
+        ledger.operator(f"limits.{key}", getattr(ceiling, key), getattr(defaults, key))
+
+    def lower(key: str, operator: Number, repository: Number | None) -> Number:
+        if repository is None or repository == operator:
+            return operator
+        if repository > operator:
+            why = f"the operator allows {operator:g}."
+            ledger.refuse(f"limits.{key}: {repository:g}", f"`{PATH}`", why)
+            return operator
+        ledger.origins[f"limits.{key}"] = "repository"
+        return repository
+
+    return RunLimits(
+        turns=lower("turns", ceiling.turns, asked.limits.turns),
+        tokens=lower("tokens", ceiling.tokens, asked.limits.tokens),
+        usd=lower("usd", ceiling.usd, asked.limits.usd),
+        minutes=lower("minutes", ceiling.minutes, asked.limits.minutes),
+        command_s=ceiling.command_s,
+    )
+
+
+def _model(server: ServerSettings, asked: RepositorySettings, command: Fix | None, ledger: _Ledger) -> str:
+    model = server.models.act
+    ledger.operator("model", model, ServerSettings().models.act)
+    wishes: tuple[tuple[Origin, str | None, str], ...] = (
+        ("repository", asked.model, f"`{PATH}`"),
+        ("command", command.model if command else None, "the command"),
+    )
+    for origin, wish, source in wishes:
+        if wish is None or wish == model:
+            continue
+        if server.models.permits(wish):
+            model = wish
+            ledger.origins["model"] = origin
+        else:
+            shown = "".join(char for char in wish if char.isprintable() and char != "`")[:100]
+            ledger.refuse(f"model: {shown}", source, "the operator does not allow this model.")
+    return model
+
+
+def _checks(checks: tuple[Check, ...], minutes: float) -> tuple[Check, ...]:
+    ceiling = max(1, int(minutes * 60))
+    return tuple(check.model_copy(update={"timeout_s": min(check.timeout_s, ceiling)}) for check in checks)
+
+
+def _draft(server: ServerSettings, asked: RepositorySettings, ledger: _Ledger) -> bool:
+    draft = server.pull.draft
+    ledger.operator("draft", draft, ServerSettings().pull.draft)
+    if asked.draft is None or asked.draft == draft:
+        return draft
+    if not asked.draft:
+        ledger.refuse("draft: false", f"`{PATH}`", "the operator opens pull requests as drafts.")
+        return True
+    ledger.origins["draft"] = "repository"
+    return True

@@ -1,0 +1,255 @@
+"""The operator's settings: every key that `config/server.yaml`, the environment and flags may set."""
+
+import base64
+import binascii
+import fnmatch
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from bot.settings.section import Section, Texts
+
+PREFIX = "ISSUEWRIGHT_"
+"""Begins the name of each environment variable."""
+
+DEFAULT_STATE_DIR = Path("~/.local/state/issuewright")
+
+
+def _url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        msg = "must be a URL that begins with https:// or http://"
+        raise ValueError(msg)
+    if parts.username or parts.password:
+        msg = "must not hold a user name or password"
+        raise ValueError(msg)
+    return value.rstrip("/")
+
+
+Url = Annotated[str, AfterValidator(_url)]
+ModelName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*:\S+$", max_length=200)]
+"""`provider:name`."""
+
+
+class GitHubSection(Section):
+    """The GitHub App: who we are and how we reach GitHub."""
+
+    app_id: int | None = Field(None, ge=1, description="The App's numeric id. `null` until the App is set up.")
+    private_key: SecretStr | None = Field(
+        None, description="The App's private key in PEM form; `\\n` may stand for line ends, or the whole in Base64."
+    )
+    private_key_file: Path | None = Field(None, description="File that holds the App's private key.")
+    webhook_secret: SecretStr | None = Field(None, description="The secret with which GitHub signs deliveries.")
+    webhook_secret_file: Path | None = Field(None, description="File that holds the webhook secret.")
+    webhook_secret_previous: SecretStr | None = Field(
+        None, description="The secret before the last change; accepted too, so that a change loses no delivery."
+    )
+    webhook_secret_previous_file: Path | None = Field(None, description="File that holds the previous secret.")
+    api_url: Url = Field(
+        "https://api.github.com", description="GitHub's API. On GitHub Enterprise Server `https://HOST/api/v3`."
+    )
+    web_url: Url | None = Field(None, description="GitHub's pages and git. `null` follows from `api_url`.")
+    content_interval_s: float = Field(
+        1.0, ge=0, le=60, description="Seconds between two things we create (comments, pull requests) on GitHub."
+    )
+
+    @field_validator("private_key")
+    @classmethod
+    def _pem(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is None:
+            return None
+        text = value.get_secret_value().strip()
+        if not text.startswith("-----BEGIN "):
+            try:
+                text = base64.b64decode(text, validate=True).decode("ascii").strip()
+            except (binascii.Error, ValueError):
+                text = ""
+        text = text.replace("\\n", "\n").strip()
+        if not text.startswith("-----BEGIN ") or "PRIVATE KEY-----" not in text:
+            msg = "must be a private key in PEM form (`-----BEGIN … PRIVATE KEY-----`)"
+            raise ValueError(msg)
+        return SecretStr(text + "\n")
+
+    @property
+    def webhook_secrets(self) -> tuple[bytes, ...]:
+        """The secrets that sign deliveries, the current one first; empty until one is set."""
+        both = (self.webhook_secret, self.webhook_secret_previous)
+        return tuple(text.encode() for secret in both if secret and (text := secret.get_secret_value()))
+
+    @property
+    def web(self) -> str:
+        """Where GitHub's pages and git are: `web_url`, or what follows from `api_url`."""
+        if self.web_url:
+            return self.web_url
+        scheme, _, rest = self.api_url.partition("://")
+        host = rest.partition("/")[0].removeprefix("api.")
+        return f"{scheme}://{host}"
+
+
+class ModelsSection(Section):
+    """Which model does what, and which ones others may choose."""
+
+    act: ModelName = Field("anthropic:claude-sonnet-4-5", description="The model that does the work, `provider:name`.")
+    allowed: Texts = Field(
+        (), description="Patterns of models that repositories and commands may choose. Empty: only the one above."
+    )
+
+    def permits(self, name: str) -> bool:
+        """Say whether a repository or a command may choose this model."""
+        return name == self.act or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.allowed)
+
+
+class AnthropicSection(Section):
+    """Access to Anthropic's API."""
+
+    api_key: SecretStr | None = Field(None, description="The API key. `ANTHROPIC_API_KEY` serves too.")
+    api_key_file: Path | None = Field(None, description="File that holds the API key.")
+    base_url: Url | None = Field(None, description="Another place that speaks the same API. `null` is Anthropic's own.")
+
+
+class LimitsSection(Section):
+    """What one run may use; repositories can only lower these."""
+
+    turns: int = Field(60, ge=1, description="Model replies in one run.")
+    tokens: int = Field(2_000_000, ge=1000, description="Tokens in one run, input and output, cached ones included.")
+    usd: float = Field(2.0, gt=0, allow_inf_nan=False, description="US dollars in one run, where the price is known.")
+    minutes: float = Field(60, gt=0, allow_inf_nan=False, description="Minutes of wall clock in one run.")
+    command_s: int = Field(600, ge=1, description="Seconds that one command of the model may take.")
+
+
+class SandboxSection(Section):
+    """Where commands run."""
+
+    unsafe_no_sandbox: bool = Field(
+        False,  # noqa: FBT003 - a field's default
+        description="Run commands without any sandbox, with all that the server may do. Only for a throwaway machine.",
+    )
+
+
+class WorkspaceSection(Section):
+    """What a working copy may be."""
+
+    max_files: int = Field(50_000, ge=1, description="Files in a repository; one with more is refused.")
+    max_mib: int = Field(1024, ge=1, description="Mebibytes of a checked-out repository; a larger one is refused.")
+    first_uid: int = Field(60_000, ge=1000, lt=2**31, description="First user id of working copies, as a number.")
+    uids: int = Field(64, ge=1, le=4096, description="User ids from there on, one for each working copy at a time.")
+
+
+class WorkerSection(Section):
+    """How much is done at once."""
+
+    tasks: int = Field(2, ge=1, le=256, description="Runs at once in this process.")
+    per_installation: int = Field(2, ge=1, le=256, description="Runs at once for one installation, over all processes.")
+
+
+class ProgressSection(Section):
+    """The progress comment."""
+
+    interval_s: float = Field(15, ge=1, allow_inf_nan=False, description="Seconds between two edits of the comment.")
+
+
+class PullSection(Section):
+    """Pull requests that we open."""
+
+    draft: bool = Field(True, description="Open pull requests as drafts.")  # noqa: FBT003 - a field's default
+
+
+class NetworkSection(Section):
+    """How the server itself reaches the network."""
+
+    ca_bundle: Path | None = Field(None, description="File of PEM certificates to trust. `null` is the system's own.")
+    https_proxy: Url | None = Field(None, description="Proxy for what we ask of GitHub and of models.")
+
+
+class LogSection(Section):
+    """The log, on standard error."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="The least that is written.")
+    format: Literal["auto", "json", "text"] = Field(
+        "auto", description="`json` is one object a line. `auto` is text on a terminal and JSON elsewhere."
+    )
+
+
+class ServerSettings(BaseSettings):
+    """All that the operator says; made by `bot.settings.load.load_server`.
+
+    Making one by hand reads neither the environment nor any file.
+    """
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        env_prefix=PREFIX,
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        enable_decoding=False,
+    )
+
+    state_dir: Path = Field(
+        DEFAULT_STATE_DIR,
+        description="Directory for everything that is kept: databases, repositories. `null` is "
+        "`$XDG_STATE_HOME/issuewright`, or `~/.local/state/issuewright` without that variable.",
+    )
+    database_url: SecretStr | None = Field(
+        None, description="Postgres URL; secret since it holds a password. `null` is SQLite inside `state_dir`."
+    )
+    host: str = Field("127.0.0.1", min_length=1, description="Address to listen on.")
+    port: int = Field(8080, ge=0, le=65535, description="TCP port to listen on; 0 takes a free one.")
+    label: str = Field("agent", min_length=1, max_length=50, description="Label that hands an issue to us.")
+    command: str = Field(
+        "/agent", pattern=r"^/[A-Za-z][A-Za-z0-9-]{0,38}$", description="Word with which a comment speaks to us."
+    )
+    repositories: Texts = Field(
+        ("*/*",), min_length=1, description="Patterns `owner/name` of repositories that we serve."
+    )
+    github: GitHubSection = GitHubSection()
+    models: ModelsSection = ModelsSection()
+    anthropic: AnthropicSection = AnthropicSection()
+    limits: LimitsSection = LimitsSection()
+    sandbox: SandboxSection = SandboxSection()
+    workspace: WorkspaceSection = WorkspaceSection()
+    worker: WorkerSection = WorkerSection()
+    progress: ProgressSection = ProgressSection()
+    pull: PullSection = PullSection()
+    network: NetworkSection = NetworkSection()
+    log: LogSection = LogSection()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the library passes all of these by name
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take what is passed and nothing else."""
+        return (init_settings,)
+
+    @field_validator("repositories")
+    @classmethod
+    def _two_parts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in value:
+            owner, slash, name = pattern.partition("/")
+            if not (owner and slash and name) or "/" in name:
+                msg = f"`{pattern}` is not of the form owner/name"
+                raise ValueError(msg)
+        return value
+
+    def covers(self, full_name: str) -> bool:
+        """Say whether we serve the repository `owner/name`; case does not count, as on GitHub."""
+        owner, _, name = full_name.lower().partition("/")
+        for pattern in self.repositories:
+            owners, _, names = pattern.lower().partition("/")
+            if fnmatch.fnmatchcase(owner, owners) and fnmatch.fnmatchcase(name, names):
+                return True
+        return False
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        return self.host in {"localhost", "::1"} or self.host.startswith("127.")

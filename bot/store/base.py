@@ -1,0 +1,240 @@
+"""The seams to what is remembered."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+from bot.domain.events import Fact, RunEvent
+from bot.domain.messages import Message
+from bot.domain.refs import RepositoryRef, ThreadKind
+from bot.domain.task import Outcome, Run, Task
+
+DeliveryState = Literal["received", "done", "ignored", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One webhook HTTP request, or one that was played."""
+
+    guid: str
+    """`X-GitHub-Delivery`; the same when GitHub sends it again."""
+    event: str
+    """`X-GitHub-Event`."""
+    event_key: str | None
+    """The happening itself; None for what starts nothing."""
+    body: bytes
+    received_at: datetime
+    state: DeliveryState = "received"
+    note: str = ""
+    """Why it was ignored or failed, for the operator."""
+
+
+class DeliveryStore(Protocol):
+    """Deliveries; durable before the 2xx."""
+
+    async def add(self, delivery: Delivery) -> bool:
+        """Keep a delivery; returns after it is synced to disk. False where the guid or event key is known already."""
+        ...
+
+    async def pending(self, *, limit: int = 100) -> Sequence[Delivery]:
+        """Return deliveries in state `received`, oldest first."""
+        ...
+
+    async def settle(self, guid: str, state: DeliveryState, note: str = "") -> None:
+        """Say what became of a delivery."""
+        ...
+
+    async def get(self, guid: str) -> Delivery | None:
+        """Return one delivery."""
+        ...
+
+    async def close(self) -> None:
+        """Write what is waiting and give back the database."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NewRequest:
+    """What intake found: somebody who may asks for work on a thread."""
+
+    task_id: str
+    """The id of the task, should this begin one."""
+    event_key: str
+    repository: RepositoryRef
+    number: int
+    kind: ThreadKind
+    title: str
+    body: str
+    requester: str
+    requester_id: int
+    request: str
+    model: str | None
+    comment_id: int | None
+    installation_id: int | None
+    branch: str
+    base_branch: str
+    pull_number: int | None
+    """Set where the thread is a pull request."""
+    abi: int
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What a request became."""
+
+    task: Task
+    run: Run
+    kind: Literal["new", "again", "joined", "known"]
+    """`new`: a task began. `again`: a further run of the thread's task. `joined`: a run is open already, so the text
+    went to its inbox. `known`: this very request was accepted before."""
+    position: int
+    """Runs queued before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxItem:
+    """Something a person said to an open run."""
+
+    id: int
+    kind: Literal["steer", "stop"]
+    author: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something we made on the remote side."""
+
+    slot: str
+    """Unique in the task: `progress.1`, `pull`, `inbox`."""
+    kind: str
+    """`comment`, `pull`, `branch`."""
+    remote_id: str
+
+
+class TaskStore(Protocol):
+    """Tasks, runs and everything that belongs to them; each method is one synced transaction."""
+
+    async def accept(self, request: NewRequest, at: datetime) -> Accepted:
+        """Turn a request into a queued run and append `run.queued`, or put its text into the inbox of the open run."""
+        ...
+
+    async def task(self, task_id: str) -> Task | None:
+        """Return one task."""
+        ...
+
+    async def task_of(self, repository_id: int, number: int) -> Task | None:
+        """Return the task to which an issue or pull request belongs."""
+        ...
+
+    async def tasks(self, *, limit: int = 50) -> Sequence[Task]:
+        """Return tasks, newest first."""
+        ...
+
+    async def runs(self, task_id: str) -> Sequence[Run]:
+        """Return all runs of a task, oldest first."""
+        ...
+
+    async def run(self, task_id: str, seq: int) -> Run | None:
+        """Return one run."""
+        ...
+
+    async def open_run(self, task_id: str) -> Run | None:
+        """Return the run that is queued or running; there is at most one."""
+        ...
+
+    async def admit(self, executor: str, *, slots: int, per_installation: int) -> Sequence[Run]:
+        """Turn queued runs into running ones.
+
+        Args:
+            executor: who takes them.
+            slots: how many this worker can still take.
+            per_installation: how many may run at once for one installation, over all workers.
+
+        Returns:
+            The runs taken, in order: oldest request first, but installations take turns.
+        """
+        ...
+
+    async def running(self) -> Sequence[tuple[Run, str]]:
+        """Return the runs that are running and the executor of each."""
+        ...
+
+    async def take_over(self, run: Run, executor: str) -> None:
+        """Note that another executor goes on with a run."""
+        ...
+
+    async def finish(self, task_id: str, seq: int, outcome: Outcome, reason: str, at: datetime) -> None:
+        """End a run; ending it again changes nothing."""
+        ...
+
+    async def set_pull(self, task_id: str, number: int) -> None:
+        """Note the pull request of a task, and that its thread belongs to the task."""
+        ...
+
+    async def record(self, task_id: str, run: int, key: str, fact: Fact, at: datetime) -> bool:
+        """Append a fact to the task's stream; a key that is there already changes nothing and gives False."""
+        ...
+
+    async def events(self, task_id: str, *, after: int = 0, limit: int = 10_000) -> Sequence[RunEvent]:
+        """Return the task's stream behind a position."""
+        ...
+
+    async def save_messages(self, task_id: str, run: int, first: int, messages: Sequence[Message]) -> None:
+        """Keep messages at positions `first`, `first + 1`, … of a run; the same positions again change nothing."""
+        ...
+
+    async def messages(self, task_id: str, *, run: int | None = None) -> Sequence[Message]:
+        """Return the transcript: of one run, or of all runs in order."""
+        ...
+
+    async def put_blob(self, data: bytes) -> str:
+        """Keep bytes under their SHA-256 and return it."""
+        ...
+
+    async def blob(self, sha256: str) -> bytes:
+        """Return kept bytes; KeyError where there are none."""
+        ...
+
+    async def effect(self, task_id: str, slot: str) -> Effect | None:
+        """Return what was made in a slot."""
+        ...
+
+    async def keep_effect(self, task_id: str, effect: Effect) -> None:
+        """Note what was made; the same slot again replaces it."""
+        ...
+
+    async def post(
+        self, task_id: str, kind: Literal["steer", "stop"], *, author: str, text: str, event_key: str
+    ) -> bool:
+        """Put something into the task's inbox; a known event key changes nothing and gives False."""
+        ...
+
+    async def inbox(self, task_id: str, *, after: int = 0) -> Sequence[InboxItem]:
+        """Return inbox items behind an id, oldest first."""
+        ...
+
+    async def step(self, run_id: str, name: str) -> str | None:
+        """Return the recorded output of a step of the inline engine."""
+        ...
+
+    async def keep_step(self, run_id: str, name: str, output: str) -> None:
+        """Record the output of a step of the inline engine."""
+        ...
+
+    async def state_key(self) -> bytes:
+        """Return the key of our markers; 32 bytes, made at first use."""
+        ...
+
+    async def set_state_key(self, key: bytes) -> None:
+        """Set the key of our markers before its first use; a key that is there already stays."""
+        ...
+
+    async def audit(self, at: datetime, actor: str, action: str, subject: str, detail: str = "") -> None:
+        """Append one line to the audit log."""
+        ...
+
+    async def close(self) -> None:
+        """Give back the database."""
+        ...

@@ -1,0 +1,1 @@
+"""Revisions, a folder for each branch."""

@@ -1,0 +1,1 @@
+"""Revisions of the deliveries, oldest first by name."""

@@ -1,0 +1,1 @@
+"""Revisions of everything but deliveries, oldest first by name."""

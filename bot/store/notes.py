@@ -1,0 +1,87 @@
+"""What a task keeps beside its transcript: effects, inbox, steps, and the program's key and audit log."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import Connection, Select, or_, select
+
+from bot.store.base import Effect, InboxItem
+from bot.store.database import Shelf, insert, lock_task, replace
+from bot.store.intake import known_key
+from bot.store.schema import audit, effects, inbox, keys, steps
+
+_STATE = "state"
+
+
+class Notes(Shelf):
+    """Small things, each found by its name."""
+
+    async def effect(self, task_id: str, slot: str) -> Effect | None:
+        """Return what was made in a slot."""
+        query = select(effects).where(effects.c.task_id == task_id, effects.c.slot == slot)
+        row = await self._database.read(lambda connection: connection.execute(query).one_or_none())
+        return None if row is None else Effect(row.slot, row.kind, row.remote_id)
+
+    async def keep_effect(self, task_id: str, effect: Effect) -> None:
+        """Note what was made; the same slot again replaces it."""
+        values = {"task_id": task_id, "slot": effect.slot, "kind": effect.kind, "remote_id": effect.remote_id}
+        await self._database.write(lambda connection: replace(connection, effects, values))
+
+    async def post(
+        self, task_id: str, kind: Literal["steer", "stop"], *, author: str, text: str, event_key: str
+    ) -> bool:
+        """Put something into the task's inbox; a known event key changes nothing and gives False.
+
+        Raises:
+            KeyError: no such task.
+        """
+        values = {"kind": kind, "author": author, "text": text, "event_key": event_key, "at": self._now()}
+
+        def act(connection: Connection) -> bool:
+            lock_task(connection, task_id)
+            return known_key(connection, event_key) is None and insert(connection, inbox, values | {"task_id": task_id})
+
+        return await self._database.write(act)
+
+    async def inbox(self, task_id: str, *, after: int = 0) -> Sequence[InboxItem]:
+        """Return inbox items behind an id, oldest first; a request without words that joined a run is none."""
+        query = (
+            select(inbox)
+            .where(inbox.c.task_id == task_id, inbox.c.id > after)
+            .where(or_(inbox.c.kind != "steer", inbox.c.text != ""))
+            .order_by(inbox.c.id)
+        )
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        return [InboxItem(row.id, row.kind, row.author, row.text) for row in rows]
+
+    async def step(self, run_id: str, name: str) -> str | None:
+        """Return the recorded output of a step of the inline engine."""
+        query = select(steps.c.output).where(steps.c.run_id == run_id, steps.c.name == name)
+        return await self._database.read(lambda connection: connection.scalar(query))
+
+    async def keep_step(self, run_id: str, name: str, output: str) -> None:
+        """Record the output of a step of the inline engine; the first record stands."""
+        values = {"run_id": run_id, "name": name, "output": output}
+        await self._database.write(lambda connection: insert(connection, steps, values))
+
+    async def state_key(self) -> bytes:
+        """Return the key of our markers; 32 bytes, made at first use."""
+        query: Select[bytes] = select(keys.c.value).where(keys.c.name == _STATE)
+        found = await self._database.read(lambda connection: connection.scalar(query))
+        if found is not None:
+            return found
+        await self.set_state_key(secrets.token_bytes(32))
+        # Another process may have been first.
+        return await self._database.read(lambda connection: connection.execute(query).scalar_one())
+
+    async def set_state_key(self, key: bytes) -> None:
+        """Set the key of our markers before its first use; a key that is there already stays."""
+        values = {"name": _STATE, "value": key}
+        await self._database.write(lambda connection: insert(connection, keys, values))
+
+    async def audit(self, at: datetime, actor: str, action: str, subject: str, detail: str = "") -> None:
+        """Append one line to the audit log."""
+        values = {"at": at, "actor": actor, "action": action, "subject": subject, "detail": detail}
+        await self._database.write(lambda connection: connection.execute(audit.insert().values(values)))

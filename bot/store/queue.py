@@ -1,0 +1,161 @@
+"""Which run may start, which runs, and how each ended."""
+
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, func, select, update
+
+from bot.domain.task import Outcome, Run
+from bot.store.database import Shelf, lock_queue
+from bot.store.rows import to_run
+from bot.store.schema import runs, tasks
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class Queue(Shelf):
+    """Runs and the executors that have them."""
+
+    async def runs(self, task_id: str) -> Sequence[Run]:
+        """Return all runs of a task, oldest first."""
+        query = select(runs).where(runs.c.task_id == task_id).order_by(runs.c.seq)
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        return [to_run(row) for row in rows]
+
+    async def run(self, task_id: str, seq: int) -> Run | None:
+        """Return one run."""
+        query = select(runs).where(runs.c.task_id == task_id, runs.c.seq == seq)
+        row = await self._database.read(lambda connection: connection.execute(query).one_or_none())
+        return None if row is None else to_run(row)
+
+    async def open_run(self, task_id: str) -> Run | None:
+        """Return the run that is queued or running; there is at most one."""
+        query = select(runs).where(runs.c.task_id == task_id, runs.c.state != "finished")
+        row = await self._database.read(lambda connection: connection.execute(query).one_or_none())
+        return None if row is None else to_run(row)
+
+    async def admit(self, executor: str, *, slots: int, per_installation: int) -> Sequence[Run]:
+        """Turn queued runs into running ones.
+
+        Args:
+            executor: who takes them.
+            slots: how many this worker can still take.
+            per_installation: how many may run at once for one installation, over all workers.
+
+        Returns:
+            The runs taken, in order. The installation with the fewest running runs comes first, of those the one whose
+            last run started longest ago, of those the oldest request.
+        """
+        # Idle workers ask all the time; a look costs no lock and no sync.
+        if slots <= 0 or not await self._database.read(_anything_queued):
+            return []
+        return await self._database.write(
+            lambda connection: _admit(connection, executor, self._now, slots, per_installation)
+        )
+
+    async def running(self) -> Sequence[tuple[Run, str]]:
+        """Return the runs that are running and the executor of each, oldest start first."""
+        query = (
+            select(runs).where(runs.c.state == "running").order_by(runs.c.started_at, runs.c.created_at, runs.c.task_id)
+        )
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        return [(to_run(row), row.executor) for row in rows]
+
+    async def take_over(self, run: Run, executor: str) -> None:
+        """Note that another executor goes on with a run."""
+        change = (
+            update(runs)
+            .where(runs.c.task_id == run.task_id, runs.c.seq == run.seq, runs.c.state == "running")
+            .values(executor=executor)
+        )
+        await self._database.write(lambda connection: connection.execute(change))
+
+    async def finish(self, task_id: str, seq: int, outcome: Outcome, reason: str, at: datetime) -> None:
+        """End a run; ending it again changes nothing."""
+        change = (
+            update(runs)
+            .where(runs.c.task_id == task_id, runs.c.seq == seq, runs.c.state != "finished")
+            .values(state="finished", outcome=outcome, reason=reason, finished_at=at)
+        )
+
+        def act(connection: Connection) -> None:
+            lock_queue(connection)
+            connection.execute(change)
+
+        await self._database.write(act)
+
+
+def _anything_queued(connection: Connection) -> bool:
+    return connection.execute(select(runs.c.seq).where(runs.c.state == "queued").limit(1)).first() is not None
+
+
+def _admit(
+    connection: Connection,
+    executor: str,
+    now: Callable[[], datetime],
+    slots: int,
+    per_installation: int,
+) -> list[Run]:
+    lock_queue(connection)
+    waiting = _waiting(connection)
+    busy = _busy(connection)
+    last = _last_started(connection, list(waiting))
+    at = now()
+    taken: list[Run] = []
+    while len(taken) < slots:
+        ready = [name for name, line in waiting.items() if line and busy[name] < per_installation]
+        if not ready:
+            break
+        # The dictionary is in the order of each installation's oldest request, and `min` keeps the first of equals.
+        chosen = min(ready, key=lambda name: (busy[name], last.get(name, _NEVER)))
+        task_id, seq = waiting[chosen].popleft()
+        change = (
+            update(runs)
+            .where(runs.c.task_id == task_id, runs.c.seq == seq)
+            .values(state="running", executor=executor, started_at=at)
+            .returning(runs)
+        )
+        taken.append(to_run(connection.execute(change).one()))
+        busy[chosen] += 1
+        last[chosen] = at
+    return taken
+
+
+def _waiting(connection: Connection) -> dict[int | None, deque[tuple[str, int]]]:
+    """Return the queued runs of each installation, oldest first."""
+    query = (
+        select(tasks.c.installation_id, runs.c.task_id, runs.c.seq)
+        .join(tasks, tasks.c.id == runs.c.task_id)
+        .where(runs.c.state == "queued")
+        .order_by(runs.c.created_at, runs.c.task_id)
+    )
+    lines: dict[int | None, deque[tuple[str, int]]] = {}
+    for installation_id, task_id, seq in connection.execute(query):
+        lines.setdefault(installation_id, deque()).append((task_id, seq))
+    return lines
+
+
+def _busy(connection: Connection) -> Counter[int | None]:
+    """Count the running runs of each installation."""
+    query = (
+        select(tasks.c.installation_id, func.count())
+        .join(runs, tasks.c.id == runs.c.task_id)
+        .where(runs.c.state == "running")
+        .group_by(tasks.c.installation_id)
+    )
+    return Counter({row[0]: row[1] for row in connection.execute(query)})
+
+
+def _last_started(connection: Connection, installations: Sequence[int | None]) -> dict[int | None, datetime]:
+    """Return when each installation last had its turn; empty where there is nobody to take turns with."""
+    if len(installations) < 2:  # noqa: PLR2004 - one alone has every turn
+        return {}
+    query = (
+        select(tasks.c.installation_id, func.max(runs.c.started_at))
+        .join(runs, tasks.c.id == runs.c.task_id)
+        .where(tasks.c.installation_id.in_([name for name in installations if name is not None]))
+        .where(runs.c.started_at.is_not(None))
+        .group_by(tasks.c.installation_id)
+    )
+    return {row[0]: row[1] for row in connection.execute(query)}

@@ -1,0 +1,124 @@
+"""What may start now: takes queued runs, and takes over those of workers that are gone."""
+
+import asyncio
+import json
+import logging
+
+from bot.domain.events import RunFinished
+from bot.domain.task import Run
+from bot.store.base import Effect
+from bot.tasks.desk import Desk
+from bot.tasks.engines.base import Engine, Step
+from bot.tasks.liveness import Liveness
+from bot.tasks.progress import follow
+from bot.tasks.recorder import Recorder
+from bot.tasks.workflow import Workflow
+
+log = logging.getLogger(__name__)
+
+SWEEP_S = 1.0
+"""Seconds between two looks at the queue and at the other workers where nobody rings."""
+FRUITLESS = 5
+"""Takeovers in a row that recorded no new step, after which a run is given up."""
+
+
+class Admission:
+    """Starts runs on this worker."""
+
+    def __init__(
+        self, desk: Desk, engine: Engine, liveness: Liveness, executor: str, *, slots: int, per_installation: int
+    ) -> None:
+        self._desk = desk
+        self._engine = engine
+        self._liveness = liveness
+        self._executor = executor
+        self._slots = slots
+        self._per_installation = per_installation
+        self._workflow = Workflow(desk)
+        self._active: set[str] = set()
+        self._wake = asyncio.Event()
+        self._loop: asyncio.Task[None] | None = None
+
+    def wake(self) -> None:
+        """Say that something is queued, or that a slot is free."""
+        self._wake.set()
+
+    async def start(self) -> None:
+        """Begin to take runs."""
+        self._liveness.hold(self._executor)
+        await self._engine.launch(self._body)
+        self._loop = asyncio.create_task(self._run())
+
+    async def stop(self, *, grace_s: float) -> None:
+        """Take no more runs, let the steps in flight end, and leave the rest for whoever comes next."""
+        if self._loop is not None:
+            self._loop.cancel()
+            await asyncio.gather(self._loop, return_exceptions=True)
+        await self._engine.drain(grace_s=grace_s)
+        self._liveness.release()
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                await self._take_over()
+                await self._take_new()
+            except Exception:
+                # The database may be away for a moment; the queue is looked at again.
+                log.exception("admission.failed")
+            try:
+                await asyncio.wait_for(self._wake.wait(), SWEEP_S)
+            except TimeoutError:
+                continue
+
+    async def _take_new(self) -> None:
+        free = self._slots - len(self._active)
+        if free <= 0:
+            return
+        for run in await self._desk.store.admit(self._executor, slots=free, per_installation=self._per_installation):
+            self._active.add(run.id)
+            await self._engine.start(run)
+
+    async def _take_over(self) -> None:
+        for run, executor in await self._desk.store.running():
+            if executor == self._executor or len(self._active) >= self._slots or not self._liveness.is_dead(executor):
+                continue
+            await self._desk.store.take_over(run, self._executor)
+            self._active.add(run.id)
+            if await self._poisonous(run):
+                await self._give_up(run)
+                continue
+            log.info("run.taken_over", extra={"run": run.id})
+            await self._engine.recover(run, executor)
+
+    async def _poisonous(self, run: Run) -> bool:
+        """Count takeovers that met no new step since the one before; a worker that dies at work is no fault of the run."""
+        slot = f"attempts.{run.seq}"
+        kept = await self._desk.store.effect(run.task_id, slot)
+        steps, fruitless = json.loads(kept.remote_id) if kept else (-1, 0)
+        now = await self._engine.recorded(run)
+        fruitless = fruitless + 1 if now == steps else 0
+        await self._desk.store.keep_effect(run.task_id, Effect(slot, "attempts", json.dumps([now, fruitless])))
+        return fruitless >= FRUITLESS
+
+    async def _give_up(self, run: Run) -> None:
+        reason = f"The worker died {FRUITLESS} times at the same step; the server's log has it under run `{run.id}`."
+        fact = RunFinished("failed", reason, "", turns=0, tokens=0, cost_usd=None, seconds=0.0)
+        await Recorder(self._desk, run).note("finished", fact)
+        await self._desk.store.finish(run.task_id, run.seq, "failed", reason, self._desk.clock())
+        self._active.discard(run.id)
+        task = await self._desk.store.task(run.task_id)
+        if task is not None:
+            await self._desk.publisher.report(task, run)
+
+    async def _body(self, run_id: str, step: Step) -> None:
+        self._active.add(run_id)
+        follower = asyncio.create_task(follow(self._desk, run_id))
+        try:
+            await self._workflow(run_id, step)
+        finally:
+            follower.cancel()
+            await asyncio.gather(follower, return_exceptions=True)
+            self._desk.stops.pop(run_id, None)
+            self._active.discard(run_id)
+            self._wake.set()

@@ -1,0 +1,120 @@
+"""What a worker has at hand; `bootstrap` fills it with concrete things."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from bot.domain.messages import Usage
+from bot.domain.task import Run, Task
+from bot.errors import ModelError
+from bot.llm.base import Model
+from bot.sandbox.base import Sandbox
+from bot.settings.resolve import RunSettings
+from bot.store.base import TaskStore
+from bot.tools.base import FileLedger, Tool, Toolset
+from bot.workspace.base import Identity, Opened, Origin, Workspace, Workspaces
+
+OnRetry = Callable[[ModelError, float], Coroutine[object, object, None]]
+"""Hears that a request to a model is tried again, and after how many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a run made, as the publisher needs it."""
+
+    commit: str
+    base: str
+    """The commit it stands on."""
+    expected: str | None
+    """Where the remote branch stood when the run began; None where there was none."""
+    branch: str
+    summary: str
+    """The model's own account."""
+    complete: bool
+    """False where the run ended early and this is what there was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Where people find the work."""
+
+    number: int | None
+    url: str
+
+
+class Publisher(Protocol):
+    """The side of a task that people see: GitHub, or the terminal."""
+
+    async def settings(self, task: Task, run: Run) -> RunSettings:
+        """Resolve what applies; reads the repository's file from its default branch."""
+        ...
+
+    async def announce(self, task: Task, run: Run, settings: RunSettings) -> None:
+        """Say that the work begins."""
+        ...
+
+    async def origin(self, task: Task) -> Origin:
+        """Say where the repository is."""
+        ...
+
+    async def author(self, task: Task) -> Identity:
+        """Say under which name the commit stands."""
+        ...
+
+    async def push(self, task: Task, workspace: Workspace, commit: str, branch: str, *, expected: str | None) -> bool:
+        """Bring a commit to a branch that people see; False where there is no branch, as in their own checkout.
+
+        Raises:
+            BranchMoved: the branch stands elsewhere than `expected`.
+            PushRejected: it was not taken; the text says why.
+        """
+        ...
+
+    async def publish(self, task: Task, run: Run, work: Work) -> Published | None:
+        """Open or update what carries the pushed work; None where nothing carries it beside the branch."""
+        ...
+
+    async def progress(self, task: Task, run: Run) -> None:
+        """Bring what people see up to date; called often, and cheap where nothing changed."""
+        ...
+
+    async def report(self, task: Task, run: Run) -> None:
+        """Show the final state."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Everything a run may need."""
+
+    store: TaskStore
+    workspaces: Workspaces
+    publisher: Publisher
+    sandbox: Callable[[Opened], Awaitable[Sandbox]]
+    """Makes the place where the tools of one work tree act."""
+    tools: Callable[[RunSettings], Sequence[Tool]]
+    """Chooses the tools that are offered."""
+    toolset: Callable[[Sequence[Tool], Sandbox, FileLedger], Toolset]
+    """Binds tools to one place."""
+    model: Callable[[str, OnRetry], Model]
+    """Makes a model by its configured name."""
+    price_usd: Callable[[str, Usage], float | None]
+    clock: Callable[[], datetime]
+    """The present time, aware; never used where a replay would decide differently."""
+    on_text: Callable[[str, str], None] | None = None
+    """Hears the task's id and the model's text while it streams, for a terminal."""
+    stops: dict[str, asyncio.Event] = field(default_factory=dict)
+    """For each run of this process: set when a person says stop."""
+    bells: dict[str, asyncio.Event] = field(default_factory=dict)
+    """For each run of this process: rung when its stream grew."""
+
+    def stop_of(self, run_id: str) -> asyncio.Event:
+        """Return the stop signal of a run."""
+        return self.stops.setdefault(run_id, asyncio.Event())
+
+    def ring(self, run_id: str) -> None:
+        """Say that a run's stream grew."""
+        if bell := self.bells.get(run_id):
+            bell.set()

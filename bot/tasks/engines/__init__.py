@@ -1,0 +1,1 @@
+"""What makes steps durable: one file for each engine."""

@@ -1,0 +1,181 @@
+"""The side of a task that people see on GitHub: progress comment, branch, pull request, final state."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from bot.domain.command import Fix
+from bot.domain.task import Run, Task
+from bot.errors import Conflict, NotFound, RepositoryConfigError, TaskRefused
+from bot.github import comments, markers
+from bot.github.base import GitHub, GitHubApp, Pull, Reaction
+from bot.settings.repository import PATH, RepositorySettings, parse_repository
+from bot.settings.resolve import RunSettings, resolve
+from bot.settings.server import ServerSettings
+from bot.store.base import Effect, TaskStore
+from bot.tasks.desk import Published, Work
+from bot.tasks.effects import ensure_comment
+from bot.tasks.standing import progress_view, stand
+from bot.workspace.base import Identity, Origin, Workspace
+
+log = logging.getLogger(__name__)
+
+REACTIONS: dict[str, Reaction] = {"done": "rocket", "failed": "confused", "budget": "confused", "stopped": "confused"}
+
+
+class GitHubPublisher:
+    """Shows tasks on GitHub; everything it makes is looked up first."""
+
+    def __init__(
+        self,
+        store: TaskStore,
+        app: GitHubApp,
+        settings: ServerSettings,
+        *,
+        sandbox_level: str,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._app = app
+        self._settings = settings
+        self._sandbox_level = sandbox_level
+        self._monotonic = monotonic
+        self._shown: dict[str, tuple[float, int]] = {}
+
+    async def settings(self, task: Task, run: Run) -> RunSettings:
+        """Resolve what applies, with the repository's file as it stands on the default branch now."""
+        github = self._github(task)
+        repository = await github.repository(task.repository.id)
+        text = (
+            await github.read_file(repository, PATH, repository.default_branch) if repository.default_branch else None
+        )
+        try:
+            kept = parse_repository(text) if text is not None else RepositorySettings(version=1)
+        except RepositoryConfigError as error:
+            raise RepositoryConfigError(comments.config_broken(PATH, str(error))) from error
+        settings = resolve(self._settings, kept, Fix(run.request, run.model))
+        if not settings.enabled:
+            raise TaskRefused(f"`{PATH}` says `enabled: false`.")
+        return settings
+
+    async def announce(self, task: Task, run: Run, settings: RunSettings) -> None:
+        """Make the run's progress comment."""
+        await self._show(task, run)
+
+    async def origin(self, task: Task) -> Origin:
+        """Name the repository and a way to its token."""
+        github = self._github(task)
+        repository = await github.repository(task.repository.id)
+
+        async def token() -> str | None:
+            return await github.git_token(repository)
+
+        return Origin(f"github-{repository.id}", await github.clone_url(repository), token)
+
+    async def author(self, task: Task) -> Identity:
+        """Commit as the account that we are."""
+        us = await self._github(task).identity()
+        return Identity(us.login, f"{us.id}+{us.login}@users.noreply.github.com")
+
+    async def push(self, task: Task, workspace: Workspace, commit: str, branch: str, *, expected: str | None) -> bool:
+        """Push to GitHub."""
+        await workspace.push(commit, branch, expected=expected)
+        return True
+
+    async def publish(self, task: Task, run: Run, work: Work) -> Published | None:
+        """Open the pull request, or bring ours up to date; unfinished work stays on its branch."""
+        github = self._github(task)
+        pull = await github.find_pull(task.repository, work.branch)
+        if not work.complete:
+            return None
+        if pull is None or pull.state != "open":
+            pull = await self._open(github, task, run, work)
+            await self._store.keep_effect(task.id, Effect("pull", "pull", str(pull.number)))
+        elif await self._is_ours(github, task, pull):
+            pull = await github.update_pull(task.repository, pull.number, body=await self._body(task, run, work))
+        return Published(pull.number, pull.url)
+
+    async def progress(self, task: Task, run: Run) -> None:
+        """Edit the progress comment where the run went on and the last edit is long enough ago."""
+        if await self._store.effect(task.id, _slot(run)) is None:
+            return
+        at, seen = self._shown.get(run.id, (float("-inf"), 0))
+        events = await self._store.events(task.id, after=seen)
+        if not events or self._monotonic() - at < self._settings.progress.interval_s:
+            return
+        await self._show(task, run)
+
+    async def report(self, task: Task, run: Run) -> None:
+        """Show the final state, and react to what asked for the run."""
+        await self._show(task, run)
+        self._shown.pop(run.id, None)
+        standing = stand(await self._store.events(task.id), run.seq)
+        outcome = standing.finished.outcome if standing.finished else "failed"
+        if content := REACTIONS.get(outcome):
+            try:
+                await self._github(task).react(task.repository, run.number, run.comment_id, content)
+            except NotFound:
+                # The comment may have been deleted; the final state stands in ours.
+                log.info("react.gone", extra={"run": run.id})
+
+    async def _show(self, task: Task, run: Run) -> None:
+        events = await self._store.events(task.id)
+        self._shown[run.id] = (self._monotonic(), events[-1].seq if events else 0)
+        marker = markers.make(task.id, _slot(run), await self._store.state_key())
+        body = comments.progress(progress_view(stand(events, run.seq), marker=marker, word=self._settings.command))
+        await ensure_comment(
+            self._store, self._github(task), task.repository, run.number, task_id=task.id, slot=_slot(run), body=body
+        )
+
+    async def _open(self, github: GitHub, task: Task, run: Run, work: Work) -> Pull:
+        title = comments.pull_title(task.title, number=task.number)
+        body = await self._body(task, run, work)
+        draft = resolve(self._settings, None).draft
+        try:
+            return await github.open_pull(
+                task.repository, head=work.branch, base=task.base_branch, title=title, body=body, draft=draft
+            )
+        except Conflict:
+            # Somebody, or an earlier life of ours, opened it in between.
+            pull = await github.find_pull(task.repository, work.branch)
+            if pull is None or pull.state != "open":
+                raise
+            return pull
+
+    async def _is_ours(self, github: GitHub, task: Task, pull: Pull) -> bool:
+        us = await github.identity()
+        found = markers.find(pull.body, await self._store.state_key())
+        return pull.author is not None and pull.author.id == us.id and found == (task.id, "pull")
+
+    async def _body(self, task: Task, run: Run, work: Work) -> str:
+        standing = stand(await self._store.events(task.id), run.seq)
+        meter = standing.meter()
+        if meter is None:
+            raise TaskRefused("The run has no record of its start.")
+        commit = standing.commit
+        return comments.pull_body(
+            comments.PullView(
+                marker=markers.make(task.id, "pull", await self._store.state_key()),
+                requester=run.requester,
+                request=run.request or f"{task.title}\n\n{task.body}",
+                summary=work.summary,
+                meter=meter,
+                sandbox=self._sandbox_level,
+                closes=task.number if task.kind == "issue" else None,
+                files=commit.files if commit else 0,
+                insertions=commit.insertions if commit else 0,
+                deletions=commit.deletions if commit else 0,
+                checks=standing.check_rows(),
+                commands=standing.command_rows(),
+                settings=standing.started.settings if standing.started else {},
+                notices=standing.notices,
+                word=self._settings.command,
+            )
+        )
+
+    def _github(self, task: Task) -> GitHub:
+        return self._app.installation(task.installation_id)
+
+
+def _slot(run: Run) -> str:
+    return f"progress.{run.seq}"

@@ -1,0 +1,59 @@
+"""The side of a task that people see in the terminal: a branch in their own repository, or the checkout itself."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from bot.domain.command import Fix
+from bot.domain.task import Run, Task
+from bot.settings.repository import PATH, RepositorySettings, parse_repository
+from bot.settings.resolve import RunSettings, resolve
+from bot.settings.server import ServerSettings
+from bot.tasks.desk import Published, Work
+from bot.workspace.base import Identity, Origin, Workspace
+
+Deliver = Callable[[Workspace, str, str], Awaitable[bool]]
+"""Brings a commit to a branch of the person's repository; False where the work lies in their checkout itself."""
+
+
+class TerminalPublisher:
+    """Shows a task to the person who started it here; the events themselves are its progress."""
+
+    def __init__(
+        self, checkout: Path, settings: ServerSettings, *, author: Identity, origin: Origin, deliver: Deliver
+    ) -> None:
+        self._checkout = checkout
+        self._settings = settings
+        self._author = author
+        self._origin = origin
+        self._deliver = deliver
+
+    async def settings(self, task: Task, run: Run) -> RunSettings:
+        """Resolve what applies, with the repository's file as it lies in the checkout."""
+        file = self._checkout / PATH
+        kept = parse_repository(file.read_bytes()) if file.is_file() else RepositorySettings(version=1)
+        return resolve(self._settings, kept, Fix(run.request, run.model))
+
+    async def announce(self, task: Task, run: Run, settings: RunSettings) -> None:
+        """Say nothing: the terminal shows the events."""
+
+    async def origin(self, task: Task) -> Origin:
+        """Name the checkout."""
+        return self._origin
+
+    async def author(self, task: Task) -> Identity:
+        """Commit as the person whom git knows here."""
+        return self._author
+
+    async def push(self, task: Task, workspace: Workspace, commit: str, branch: str, *, expected: str | None) -> bool:
+        """Bring the commit into the person's repository."""
+        return await self._deliver(workspace, commit, branch)
+
+    async def publish(self, task: Task, run: Run, work: Work) -> Published | None:
+        """Open nothing: the branch is all there is."""
+        return None
+
+    async def progress(self, task: Task, run: Run) -> None:
+        """Do nothing: the terminal shows the events."""
+
+    async def report(self, task: Task, run: Run) -> None:
+        """Do nothing: the terminal shows the last event."""

@@ -1,0 +1,42 @@
+"""Keeps what people see of a running task up to date, and hears a stop that another process took."""
+
+import asyncio
+import logging
+
+from bot.errors import BotError
+from bot.tasks.desk import Desk
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 1.0
+"""Seconds between two looks where nobody rings."""
+
+
+async def follow(desk: Desk, run_id: str) -> None:
+    """Follow one run until cancelled; what cannot be shown now is shown later, and never ends the run."""
+    task_id, _, seq = run_id.rpartition("-")
+    bell = desk.bells.setdefault(run_id, asyncio.Event())
+    try:
+        while True:
+            bell.clear()
+            task, run = await desk.store.task(task_id), await desk.store.run(task_id, int(seq))
+            if task is not None and run is not None:
+                if any(
+                    item.kind == "stop" for item in await desk.store.inbox(task_id, after=await _heard(desk, task_id))
+                ):
+                    desk.stop_of(run_id).set()
+                try:
+                    await desk.publisher.progress(task, run)
+                except BotError as error:
+                    log.warning("progress.failed", extra={"run": run_id, "error": str(error)})
+            try:
+                await asyncio.wait_for(bell.wait(), LOOK_S)
+            except TimeoutError:
+                continue
+    finally:
+        desk.bells.pop(run_id, None)
+
+
+async def _heard(desk: Desk, task_id: str) -> int:
+    kept = await desk.store.effect(task_id, "inbox")
+    return int(kept.remote_id) if kept else 0

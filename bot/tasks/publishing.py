@@ -1,0 +1,87 @@
+"""How the work leaves the machine: one commit, one push, one pull request; each looked up before it is made."""
+
+from dataclasses import asdict
+from typing import cast
+
+from bot.domain.events import BranchPushed, CommitMade, PullOpened
+from bot.errors import BranchMoved
+from bot.github import comments
+from bot.tasks.desk import Work
+from bot.tasks.engines.base import Json
+from bot.tasks.opening import Prepared
+from bot.tasks.scene import Scene
+
+
+async def deliver(scene: Scene, prepared: Prepared, *, summary: str, complete: bool) -> Work | None:
+    """Commit, push and publish; None where nothing was changed.
+
+    Args:
+        scene: the run.
+        prepared: what it began on.
+        summary: the model's own account.
+        complete: False where the run ended early and this is what there is.
+
+    Raises:
+        PushRejected: the remote did not take it, under the task's name or another.
+        GitHubError: the pull request could not be opened or updated.
+    """
+    sha = await _commit(scene, prepared, summary)
+    if sha is None:
+        return None
+    branch = await _push(scene, prepared, sha, beside=not complete and prepared.expected is not None)
+    work = Work(sha, prepared.base, prepared.expected, branch, summary, complete)
+
+    async def action() -> Json:
+        published = await scene.desk.publisher.publish(scene.task, scene.run, work)
+        if published is None:
+            return None
+        if published.number is not None:
+            await scene.desk.store.set_pull(scene.task.id, published.number)
+            updated = published.number == scene.task.pull_number
+            await scene.recorder.note("pull", PullOpened(published.number, published.url, updated=updated))
+        return asdict(published)
+
+    await scene.steps.do("pull", action)
+    return work
+
+
+async def _commit(scene: Scene, prepared: Prepared, summary: str) -> str | None:
+    task, run = scene.task, scene.run
+
+    async def action() -> Json:
+        live = await scene.lease.live()
+        subject = run.request.strip().split("\n", 1)[0] if run.seq > 1 else ""
+        message = comments.commit_message(subject or task.title, summary, number=task.number, task_id=task.id)
+        author = await scene.desk.publisher.author(task)
+        sha = await live.workspace.commit(message, author, run.created_at, parent=prepared.base)
+        if sha is not None:
+            stat = await live.workspace.diff_stat(prepared.base, sha)
+            fact = CommitMade(sha, message.split("\n", 1)[0], stat.files, stat.insertions, stat.deletions)
+            await scene.recorder.note("commit", fact)
+        return sha
+
+    return cast("str | None", await scene.steps.do("commit", action))
+
+
+async def _push(scene: Scene, prepared: Prepared, sha: str, *, beside: bool) -> str:
+    """Push to the task's branch and return where the work stands.
+
+    Unfinished work on a branch that others see, and work whose branch moved meanwhile, goes to a branch beside it:
+    nothing is lost and nothing is overwritten.
+    """
+    task, publisher = scene.task, scene.desk.publisher
+
+    async def action() -> Json:
+        live = await scene.lease.live()
+        aside = f"agent/{task.number}-{task.id[:8]}-run{scene.run.seq}"
+        branch, expected = (aside, None) if beside else (task.branch, prepared.expected)
+        try:
+            pushed = await publisher.push(task, live.workspace, sha, branch, expected=expected)
+        except BranchMoved:
+            branch = aside
+            pushed = await publisher.push(task, live.workspace, sha, branch, expected=None)
+        if pushed:
+            await scene.recorder.note("push", BranchPushed(branch, sha))
+        return branch
+
+    return str(await scene.steps.do("push", action))

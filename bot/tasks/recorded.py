@@ -1,0 +1,199 @@
+"""The model and the tools of a run, wrapped so that each call is a step."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import cast
+
+from bot.agent.limits import LimitGuard
+from bot.domain.codec import message_from_data, message_to_data
+from bot.domain.events import ModelReplied, Notice, ToolFinished
+from bot.domain.messages import Prompt, Reply, StopReason, ToolSpec, Usage
+from bot.errors import Cancelled, ModelError
+from bot.llm.base import Model, OnText
+from bot.tasks.engines.base import Json
+from bot.tasks.scene import Scene
+from bot.tools.base import Tool, ToolOutput
+
+TEXT_CHARS = 2_000
+"""Of a reply's text and of a command's output that the stream keeps; the transcript keeps all."""
+WAITS = ("run",)
+"""Tools that may take long, so that a person's stop cuts them short."""
+
+
+class RecordedModel:
+    """A model whose replies are steps."""
+
+    def __init__(self, scene: Scene, name: str, guard: LimitGuard, *, started: datetime) -> None:
+        self._scene = scene
+        self._name = name
+        self._guard = guard
+        self._started = started
+        self._model: Model | None = None
+        self._retries = 0
+
+    @property
+    def name(self) -> str:
+        """The model's configured name."""
+        return self._name
+
+    async def ask(self, prompt: Prompt, *, on_text: OnText | None = None) -> Reply:
+        """Return the recorded reply of this turn, or ask and record it."""
+        turn = self._guard.spent.turns + 1
+
+        async def action() -> Json:
+            reply = await self._live().ask(prompt, on_text=on_text or self._on_text())
+            usd = self._scene.desk.price_usd(self._name, reply.usage)
+            fact = ModelReplied(
+                turn=turn,
+                text=reply.message.text[:TEXT_CHARS],
+                calls=len(reply.message.calls),
+                input_tokens=reply.usage.input_tokens,
+                cache_read_tokens=reply.usage.cache_read_tokens,
+                cache_write_tokens=reply.usage.cache_write_tokens,
+                output_tokens=reply.usage.output_tokens,
+                cost_usd=usd,
+                model=reply.model or self._name,
+            )
+            await self._scene.recorder.note(f"model/{turn}", fact)
+            elapsed = (self._scene.desk.clock() - self._started).total_seconds()
+            return {"reply": _reply_to_data(reply), "usd": usd, "elapsed_s": elapsed}
+
+        value = cast("dict[str, object]", await self._scene.steps.do(f"model/{turn}", action, stoppable=True))
+        reply = _reply_from_data(cast("dict[str, object]", value["reply"]))
+        self._guard.replied(reply.usage, cast("float | None", value["usd"]), cast("float", value["elapsed_s"]))
+        return reply
+
+    async def close(self) -> None:
+        """Give back the connection, where one was made."""
+        if self._model is not None:
+            await self._model.close()
+
+    def _live(self) -> Model:
+        if self._model is None:
+            self._model = self._scene.desk.model(self._name, self._retried)
+        return self._model
+
+    def _on_text(self) -> OnText | None:
+        hears, task_id = self._scene.desk.on_text, self._scene.task.id
+        return None if hears is None else (lambda text: hears(task_id, text))
+
+    async def _retried(self, error: ModelError, delay_s: float) -> None:
+        self._retries += 1
+        turn = self._guard.spent.turns + 1
+        text = f"The model did not answer ({error}); asked again after {delay_s:.0f} s."
+        await self._scene.recorder.note(f"retry/{turn}/{self._retries}", Notice(text))
+
+
+class RecordedToolset:
+    """Tools whose calls are steps; each call that changes something ends in a checkpoint."""
+
+    def __init__(self, scene: Scene, tools: Sequence[Tool]) -> None:
+        self._scene = scene
+        self._specs = sorted((tool.spec for tool in tools), key=lambda spec: spec.name)
+        self._writers = {tool.spec.name for tool in tools if not tool.reads_only}
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        """The tools' schemas."""
+        return self._specs
+
+    def reads_only(self, name: str) -> bool:
+        """Whether a tool changes nothing."""
+        return name not in self._writers
+
+    async def call(self, turn: int, index: int, name: str, arguments: str) -> ToolOutput:
+        """Return the recorded result of this call, or make it and record it."""
+
+        async def action() -> Json:
+            live = await self._scene.lease.live()
+            seen = dict(self._scene.lease.ledger.seen)
+            begun = self._scene.desk.clock()
+            output = await live.toolset.call(turn, index, name, arguments)
+            commit = self._scene.lease.commit
+            if output.changed is None or output.changed:
+                commit = await live.workspace.checkpoint(
+                    output.changed, f"{name} {turn}/{index}", self._scene.run.created_at
+                )
+            seconds = (self._scene.desk.clock() - begun).total_seconds()
+            await self._scene.recorder.note(f"tool/{turn}/{index}", _fact(turn, index, name, output, seconds))
+            learnt = {
+                path: digest for path, digest in self._scene.lease.ledger.seen.items() if seen.get(path) != digest
+            }
+            gone = [path for path in seen if path not in self._scene.lease.ledger.seen]
+            return {"output": _plain(output), "commit": commit, "seen": learnt, "gone": gone}
+
+        value = cast(
+            "dict[str, object]", await self._scene.steps.do(f"tool/{turn}/{index}", action, stoppable=name in WAITS)
+        )
+        self._scene.lease.commit = cast("str | None", value["commit"])
+        self._scene.lease.ledger.seen.update(cast("dict[str, str]", value["seen"]))
+        for path in cast("list[str]", value["gone"]):
+            self._scene.lease.ledger.seen.pop(path, None)
+        return ToolOutput(**cast("dict[str, object]", value["output"]))  # type: ignore[arg-type]
+
+
+def _reply_to_data(reply: Reply) -> dict[str, object]:
+    return {
+        "message": message_to_data(reply.message),
+        "stop": reply.stop,
+        "usage": asdict(reply.usage),
+        "model": reply.model,
+    }
+
+
+def _reply_from_data(data: dict[str, object]) -> Reply:
+    message = message_from_data(cast("dict[str, object]", data["message"]))
+    usage = Usage(**cast("dict[str, int]", data["usage"]))
+    return Reply(message, cast("StopReason", data["stop"]), usage, str(data["model"]))
+
+
+def _plain(output: ToolOutput) -> dict[str, object]:
+    kept = asdict(output)
+    kept["changed"] = None if output.changed is None else list(output.changed)
+    return kept
+
+
+def _fact(turn: int, index: int, name: str, output: ToolOutput, seconds: float) -> ToolFinished:
+    return ToolFinished(
+        turn=turn,
+        index=index,
+        name=name,
+        summary=output.summary[:300],
+        is_error=output.is_error,
+        seconds=round(seconds, 3),
+        command=output.command,
+        exit_code=output.exit_code,
+        output=output.text[-TEXT_CHARS:] if output.command is not None else None,
+    )
+
+
+class Ears:
+    """What people say to a running task, heard once a turn."""
+
+    def __init__(self, scene: Scene, *, after: int) -> None:
+        self._scene = scene
+        self.heard = after
+        """The id of the last inbox item that was heard."""
+        self._times = 0
+
+    async def listen(self, turn: int) -> Sequence[str]:
+        """Return what was said since the last time; raises Cancelled where somebody said stop."""
+        self._times += 1
+        after, times = self.heard, self._times
+
+        async def action() -> Json:
+            items = await self._scene.desk.store.inbox(self._scene.task.id, after=after)
+            for item in items:
+                if item.kind == "steer":
+                    await self._scene.recorder.note(
+                        f"heard/{item.id}", Notice(f"{item.author} says: {item.text[:200]}")
+                    )
+            return [[item.id, item.kind, item.author, item.text] for item in items]
+
+        items = cast("list[list[object]]", await self._scene.steps.do(f"inbox/{times}", action))
+        if items:
+            self.heard = cast("int", items[-1][0])
+        if any(kind == "stop" for _, kind, _, _ in items):
+            raise Cancelled("stopped by a person")
+        return [str(text) for _, kind, _, text in items if kind == "steer"]

@@ -1,0 +1,190 @@
+"""How a run stands, drawn from its events alone: what the progress comment, the status answer and the terminal show."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import assert_never
+
+from bot.domain.events import (
+    BranchPushed,
+    CheckFinished,
+    CommitMade,
+    Fact,
+    ModelReplied,
+    Notice,
+    PullOpened,
+    RunEvent,
+    RunFinished,
+    RunQueued,
+    RunStarted,
+    ToolFinished,
+    WorkspaceReady,
+)
+from bot.github.comments import CheckResult, CheckRow, CommandRow, Meter, ProgressState, ProgressView, TimelineEntry
+
+
+@dataclass(slots=True)
+class Standing:
+    """One run as its events tell it."""
+
+    queued: RunQueued | None = None
+    started: RunStarted | None = None
+    workspace: WorkspaceReady | None = None
+    replies: list[ModelReplied] = field(default_factory=list)
+    checks: list[CheckFinished] = field(default_factory=list)
+    tools: list[ToolFinished] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    commit: CommitMade | None = None
+    pushed: BranchPushed | None = None
+    pull: PullOpened | None = None
+    finished: RunFinished | None = None
+    timeline: list[TimelineEntry] = field(default_factory=list)
+    begun_at: datetime | None = None
+
+    def meter(self) -> Meter | None:
+        """Sum up what was used; None before the first reply."""
+        if self.started is None:
+            return None
+        prices = [reply.cost_usd for reply in self.replies]
+        known = [price for price in prices if price is not None]
+        last = self.replies[-1] if self.replies else None
+        limit = self.started.settings.get("limits.turns", 0)
+        return Meter(
+            turn=len(self.replies),
+            max_turns=limit if isinstance(limit, int) else 0,
+            tokens=sum(_tokens(reply) for reply in self.replies),
+            cost_usd=sum(known) if len(known) == len(prices) else None,
+            model=last.model if last else self.started.model,
+            seconds=self.finished.seconds if self.finished else None,
+            context_tokens=_tokens(last) if last else None,
+        )
+
+    def check_rows(self) -> list[CheckRow]:
+        """Put each check's first and last result side by side."""
+        rows: dict[str, CheckRow] = {}
+        for fact in self.checks:
+            row = rows.get(fact.name, CheckRow(fact.name, fact.command))
+            result = CheckResult(fact.exit_code, fact.seconds, fact.commit)
+            before, after = (result, row.after) if fact.phase == "before" else (row.before, result)
+            rows[fact.name] = CheckRow(fact.name, fact.command, before, after)
+        return list(rows.values())
+
+    def command_rows(self) -> list[CommandRow]:
+        """List the commands that the model ran through the harness."""
+        return [
+            CommandRow(fact.command, fact.exit_code, fact.seconds) for fact in self.tools if fact.command is not None
+        ]
+
+
+def stand(events: Sequence[RunEvent], run: int) -> Standing:
+    """Fold a task's stream into how one of its runs stands."""
+    standing = Standing()
+    for event in events:
+        if event.run != run:
+            continue
+        _take(standing, event.fact)
+        standing.begun_at = standing.begun_at or event.at
+        if (line := line_of(event.fact)) is not None:
+            standing.timeline.append(TimelineEntry(event.at, line, _is_error(event.fact)))
+    return standing
+
+
+def progress_view(standing: Standing, *, marker: str, word: str) -> ProgressView:
+    """Turn a standing into what the progress comment shows."""
+    queued, finished, pull = standing.queued, standing.finished, standing.pull
+    return ProgressView(
+        state=_state(standing),
+        marker=marker,
+        word=word,
+        requester=queued.requester if queued else "",
+        reason=_reason(standing),
+        position=queued.position if queued else 0,
+        last_activity=standing.timeline[-1] if standing.timeline else None,
+        meter=standing.meter(),
+        checks=standing.check_rows(),
+        timeline=standing.timeline,
+        notices=standing.notices,
+        summary=finished.summary if finished else "",
+        pull_number=pull.number if pull else None,
+        pull_url=pull.url if pull else "",
+    )
+
+
+def _state(standing: Standing) -> ProgressState:
+    if standing.finished is not None:
+        return standing.finished.outcome
+    return "working" if standing.started is not None else "queued"
+
+
+def _reason(standing: Standing) -> str:
+    if standing.finished is None:
+        return ""
+    reason, pushed = standing.finished.reason, standing.pushed
+    if standing.finished.outcome != "done" and standing.pull is None and pushed is not None:
+        reason = f"{reason} What was done so far is on the branch `{pushed.branch}`.".strip()
+    return reason
+
+
+def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901 - one case for each kind of fact
+    match fact:
+        case RunQueued():
+            standing.queued = fact
+        case RunStarted():
+            standing.started = fact
+            ignored = fact.settings.get("ignored")
+            if isinstance(ignored, list):
+                standing.notices.extend(str(one) for one in ignored)
+        case WorkspaceReady():
+            standing.workspace = fact
+        case CheckFinished():
+            standing.checks.append(fact)
+        case ModelReplied():
+            standing.replies.append(fact)
+        case ToolFinished():
+            standing.tools.append(fact)
+        case Notice():
+            standing.notices.append(fact.text)
+        case CommitMade():
+            standing.commit = fact
+        case BranchPushed():
+            standing.pushed = fact
+        case PullOpened():
+            standing.pull = fact
+        case RunFinished():
+            standing.finished = fact
+        case _:
+            assert_never(fact)
+
+
+_LINES: dict[type[Fact], Callable[..., str | None]] = {
+    RunQueued: lambda fact: f"requested by {fact.requester}",
+    RunStarted: lambda fact: f"started with {fact.model}",
+    WorkspaceReady: lambda fact: f"working copy of {fact.files} files at {fact.commit[:8]}",
+    CheckFinished: lambda fact: (
+        f"check {fact.name} {fact.phase} the work: {_exit(fact.exit_code)} in {fact.seconds:.1f} s"
+    ),
+    ModelReplied: lambda _: None,
+    ToolFinished: lambda fact: f"{fact.name}: {fact.summary}" + (f" ({_exit(fact.exit_code)})" if fact.command else ""),
+    Notice: lambda fact: fact.text,
+    CommitMade: lambda fact: f"commit {fact.sha[:8]}: {fact.subject}",
+    BranchPushed: lambda fact: f"pushed to {fact.branch}",
+    PullOpened: lambda fact: f"pull request #{fact.number} {'updated' if fact.updated else 'opened'}",
+    RunFinished: lambda fact: f"{fact.outcome}{': ' + fact.reason if fact.reason else ''}",
+}
+
+
+def line_of(fact: Fact) -> str | None:
+    """Say in one line what happened; None for what is no news to people."""
+    return _LINES[type(fact)](fact)
+
+
+def _is_error(fact: Fact) -> bool:
+    return isinstance(fact, ToolFinished) and fact.is_error
+
+
+def _exit(code: int | None) -> str:
+    return "out of time" if code is None else f"exit {code}"
+
+
+def _tokens(reply: ModelReplied) -> int:
+    return reply.input_tokens + reply.cache_read_tokens + reply.cache_write_tokens + reply.output_tokens

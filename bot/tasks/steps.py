@@ -1,0 +1,111 @@
+"""Steps of a run: an envelope around each action, so that a replay sees exactly what the first life saw."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import TypeVar, cast
+
+from bot import errors
+from bot.errors import BotError, Cancelled, GitHubError, ModelUnavailable, RateLimited
+from bot.store.base import TaskStore
+from bot.tasks.engines.base import Json, Step
+
+ENVELOPE_CHARS = 64_000
+"""A larger value goes into a blob; the engine's record holds its hash."""
+
+REGISTRY = (
+    "announce",
+    "prepare",
+    "check/before",
+    "inbox",
+    "model",
+    "tool",
+    "check/after",
+    "commit",
+    "push",
+    "pull",
+    "report",
+)
+"""The kinds of steps of a run, in the order in which a run first meets them; names begin with one of these."""
+
+Value = TypeVar("Value")
+
+
+class Steps:
+    """Makes the steps of one run; the only way in which a workflow touches the world."""
+
+    def __init__(self, step: Step, store: TaskStore, stop: asyncio.Event) -> None:
+        self._step = step
+        self._store = store
+        self._stop = stop
+
+    async def do(self, name: str, action: Callable[[], Awaitable[Json]], *, stoppable: bool = False) -> Json:
+        """Run an action as a step and return its value, from the record where there is one.
+
+        Args:
+            name: unique in the run and deterministic.
+            action: returns JSON; may raise any BotError, which a replay raises again.
+            stoppable: whether a person's stop may cut it short.
+
+        Raises:
+            BotError: what the action raised, as the same class.
+            Cancelled: a person stopped the run while it went on.
+        """
+        envelope = await self._step(name, lambda: self._envelope(action, stoppable=stoppable))
+        return await self._open(cast("dict[str, object]", envelope))
+
+    async def _envelope(self, action: Callable[[], Awaitable[Json]], *, stoppable: bool) -> Json:
+        try:
+            value = await (self._race(action) if stoppable else action())
+        except Cancelled:
+            return {"stopped": True}
+        except BotError as error:
+            return {"error": _describe(error)}
+        text = json.dumps(value)
+        if len(text) > ENVELOPE_CHARS:
+            return {"blob": await self._store.put_blob(text.encode())}
+        return {"value": value}
+
+    async def _race(self, action: Callable[[], Awaitable[Json]]) -> Json:
+        work = asyncio.ensure_future(action())
+        stop = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                return work.result()
+            raise Cancelled("stopped by a person")
+        finally:
+            for future in (work, stop):
+                future.cancel()
+            await asyncio.gather(work, stop, return_exceptions=True)
+
+    async def _open(self, envelope: dict[str, object]) -> Json:
+        if "stopped" in envelope:
+            raise Cancelled("stopped by a person")
+        if "error" in envelope:
+            raise _rebuild(cast("dict[str, object]", envelope["error"]))
+        if "blob" in envelope:
+            value: Json = json.loads(await self._store.blob(str(envelope["blob"])))
+            return value
+        return envelope["value"]
+
+
+def _describe(error: BotError) -> dict[str, object]:
+    return {
+        "class": type(error).__name__,
+        "text": str(error),
+        "retry_after_s": getattr(error, "retry_after_s", None),
+        "status": getattr(error, "status", None),
+    }
+
+
+def _rebuild(kept: dict[str, object]) -> BotError:
+    made: type[BotError] = getattr(errors, str(kept["class"]), BotError)
+    text, wait, status = str(kept["text"]), kept["retry_after_s"], cast("int | None", kept["status"])
+    if issubclass(made, ModelUnavailable):
+        return made(text, retry_after_s=cast("float | None", wait))
+    if issubclass(made, RateLimited):
+        return made(text, retry_after_s=cast("float", wait), status=status)
+    if issubclass(made, GitHubError):
+        return made(text, status=status)
+    return made(text)

@@ -1,0 +1,150 @@
+"""The path of one run, from a free worker to the final state, on one screen; everything it does is a step."""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.agent.limits import LimitGuard, Limits
+from bot.agent.loop import Agent, Finished
+from bot.agent.prompt import system_prompt
+from bot.domain.events import RunFinished
+from bot.domain.messages import Message, TextPart
+from bot.domain.task import Outcome, Run, Task
+from bot.errors import BotError, Cancelled, LimitReached
+from bot.settings.resolve import RunSettings
+from bot.tasks.checks import Checker, feedback
+from bot.tasks.desk import Desk
+from bot.tasks.engines.base import Step
+from bot.tasks.lease import Lease
+from bot.tasks.opening import Prepared, begin, prepare, transcript_of
+from bot.tasks.publishing import deliver
+from bot.tasks.recorded import Ears, RecordedModel, RecordedToolset
+from bot.tasks.recorder import Recorder
+from bot.tasks.reporting import report
+from bot.tasks.scene import Scene
+from bot.tasks.steps import Steps
+
+log = logging.getLogger(__name__)
+
+CHECK_ROUNDS = 3
+"""Times that the checks run after `finish`; between them the model may mend what fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended, before the world is told."""
+
+    outcome: Outcome
+    reason: str
+    summary: str = ""
+
+
+class Workflow:
+    """Takes a run's id and brings the run to its end; the body that engines replay."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def __call__(self, run_id: str, step: Step) -> None:
+        """Work on one run; returns when its end is recorded and told."""
+        task_id, _, seq = run_id.rpartition("-")
+        task = await self._desk.store.task(task_id)
+        run = await self._desk.store.run(task_id, int(seq))
+        if task is None or run is None:
+            raise BotError(f"run {run_id} is unknown to the store")
+        life = _Life(self._desk, task, run, Steps(step, self._desk.store, self._desk.stop_of(run_id)))
+        try:
+            ending = await life.work()
+        finally:
+            await life.close()
+        await report(life.scene, _finished(life, ending), life.transcript)
+
+
+def _finished(life: "_Life", ending: Ending) -> RunFinished:
+    spent = life.guard.spent
+    return RunFinished(
+        outcome=ending.outcome,
+        reason=ending.reason,
+        summary=ending.summary,
+        turns=spent.turns,
+        tokens=spent.usage.total_tokens,
+        cost_usd=spent.usd,
+        seconds=spent.seconds,
+    )
+
+
+class _Life:
+    """One run from its first step to its published work."""
+
+    def __init__(self, desk: Desk, task: Task, run: Run, steps: Steps) -> None:
+        lease = Lease(desk, task)
+        self.scene = Scene(desk, task, run, steps, Recorder(desk, run), lease)
+        self.guard = LimitGuard(Limits(turns=0, tokens=0, usd=0, minutes=0))
+        self.transcript: list[Message] = []
+        self._model: RecordedModel | None = None
+
+    async def work(self) -> Ending:
+        """Do everything up to the published work; every expected failure is an ending with its reason."""
+        prepared: Prepared | None = None
+        finished: Finished | None = None
+        ending = Ending("done", "")
+        try:
+            settings, started = await begin(self.scene)
+            limits = settings.limits
+            self.guard = LimitGuard(Limits(limits.turns, limits.tokens, limits.usd, limits.minutes))
+            self.scene.lease.tools = self.scene.desk.tools(settings)
+            prepared = await prepare(self.scene)
+            finished = await self._loop(settings, started, prepared)
+        except LimitReached as limit:
+            ending = Ending("budget", f"A limit was reached: {limit}.")
+        except Cancelled:
+            ending = Ending("stopped", "Stopped on request.")
+        except BotError as error:
+            ending = Ending("failed", str(error))
+        except Exception:
+            # A fault of ours: the person hears where to look, the log has all of it.
+            log.exception("run.broken", extra={"run": self.scene.run.id})
+            ending = Ending("failed", f"An internal error; the server's log has it under run `{self.scene.run.id}`.")
+        return ending if prepared is None else await self._deliver(prepared, ending, finished)
+
+    async def close(self) -> None:
+        """Give back what this process held."""
+        await self.scene.lease.close()
+        if self._model is not None:
+            await self._model.close()
+
+    async def _loop(self, settings: RunSettings, started: datetime, prepared: Prepared) -> Finished:
+        scene = self.scene
+        checker = Checker(scene, settings.checks)
+        await checker.all("before")
+        self._model = RecordedModel(scene, settings.model, self.guard, started=started)
+        ears = Ears(scene, after=prepared.heard)
+        self.transcript = await transcript_of(scene, settings, prepared)
+        agent = Agent(self._model, RecordedToolset(scene, scene.lease.tools), self.guard, ears.listen)
+        for attempt in range(1, CHECK_ROUNDS + 1):
+            finished = await agent.run(system_prompt(), self.transcript)
+            failed = [check for check in await checker.all("after", attempt) if not check.passed]
+            said = await ears.listen(self.guard.spent.turns)
+            if not said and (not failed or attempt == CHECK_ROUNDS):
+                break
+            self._say(feedback(failed) if failed else "", *said)
+        return finished
+
+    def _say(self, *texts: str) -> None:
+        parts = tuple(TextPart(text) for text in texts if text)
+        last = self.transcript[-1]
+        if last.role == "user":
+            self.transcript[-1] = Message("user", (*last.parts, *parts))
+        else:
+            self.transcript.append(Message("user", parts))
+
+    async def _deliver(self, prepared: Prepared, ending: Ending, finished: Finished | None) -> Ending:
+        summary = finished.summary if finished else ""
+        try:
+            work = await deliver(self.scene, prepared, summary=summary, complete=finished is not None)
+        except BotError as error:
+            reason = f"{ending.reason} The work could not be published: {error}".strip()
+            return Ending("failed", reason, summary)
+        if work is None and ending.outcome == "done":
+            return Ending("failed", "No file was changed, so there is no pull request.", summary)
+        return Ending(ending.outcome, ending.reason, summary)

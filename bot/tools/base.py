@@ -1,0 +1,89 @@
+"""The seam to tools."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bot.domain.messages import ToolSpec
+from bot.sandbox.base import Sandbox
+
+
+@dataclass(slots=True)
+class FileLedger:
+    """What the model has seen of each file in this task, so that a stale overwrite is refused."""
+
+    seen: dict[str, str] = field(default_factory=dict)
+    """Path to SHA-256 of the bytes as last read or written through a tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a tool may use."""
+
+    sandbox: Sandbox
+    ledger: FileLedger
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a tool gave, and what the harness records about it."""
+
+    text: str
+    """For the model; within the tool's own limit."""
+    summary: str
+    """One line for people: the path or the command."""
+    changed: Sequence[str] | None = ()
+    """Paths that it changed; None where it may have changed anything."""
+    is_error: bool = False
+    malformed: bool = False
+    """The call could not be read: unknown tool, arguments that are no JSON or do not fit the schema."""
+    finished: bool = False
+    """The model says that it is done."""
+    command: str | None = None
+    exit_code: int | None = None
+
+
+class Tool(Protocol):
+    """One thing the model may do."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Name, description and schema, the same at every call."""
+        ...
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether it changes nothing at all."""
+        ...
+
+    async def call(self, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
+        """Do it.
+
+        Raises:
+            ToolError: what the model can mend; the text says how.
+        """
+        ...
+
+
+class Toolset(Protocol):
+    """The tools of one mode."""
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        """Sorted by name."""
+        ...
+
+    def reads_only(self, name: str) -> bool:
+        """Whether a tool changes nothing; True for a name that is not offered."""
+        ...
+
+    async def call(self, turn: int, index: int, name: str, arguments: str) -> ToolOutput:
+        """Parse the arguments, check them and run the tool; what goes wrong is a result with `is_error`.
+
+        Args:
+            turn: 1 for the first reply of the run.
+            index: position among the calls of that reply, from 0.
+            name: as the model wrote it.
+            arguments: JSON text as the model wrote it.
+        """
+        ...

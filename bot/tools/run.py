@@ -1,0 +1,56 @@
+"""`run`: a command in the workspace."""
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from bot.domain.messages import ToolSpec
+from bot.sandbox.base import ExecResult
+from bot.sandbox.output import clip
+from bot.tools.arguments import Arguments, parse, specify
+from bot.tools.base import ToolContext, ToolOutput
+
+_LONGEST_S = 600
+_DEFAULT_S = 120
+_CHARS = 16_000
+"""Of both streams; the 99th percentile of real commands is 7,097."""
+_ERROR_CHARS = 6_000
+"""Of standard error where both streams are long."""
+
+
+class _Arguments(Arguments):
+    command: str = Field(min_length=1)
+    timeout_s: int = Field(default=_DEFAULT_S, ge=1, le=_LONGEST_S)
+
+
+class Run:
+    """Runs what the model asks for; a failure of the command is a result like any other."""
+
+    spec: ToolSpec = specify(
+        "run",
+        "Run a bash command at the root of the repository; no input, at most 600 s, nothing outlives it.",
+        _Arguments,
+    )
+    reads_only: bool = False
+
+    async def call(self, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
+        """Run it and show both ends of what it printed."""
+        asked = parse(_Arguments, arguments)
+        result = await context.sandbox.run(asked.command, timeout_s=asked.timeout_s, output_chars=_CHARS)
+        return ToolOutput(
+            _text(result, asked.timeout_s),
+            asked.command,
+            changed=None,
+            command=asked.command,
+            exit_code=result.exit_code,
+        )
+
+
+def _text(result: ExecResult, timeout_s: int) -> str:
+    first = f"exit code: {result.exit_code}"
+    if result.timed_out:
+        first = f"timed out after {timeout_s} s; all that it started was ended"
+    errors = clip(result.stderr, max(_ERROR_CHARS, _CHARS - len(result.stdout)))
+    output = clip(result.stdout, max(0, _CHARS - len(errors)))
+    sections = [("stdout", output), ("stderr", errors)]
+    return "\n".join([first, *(f"{name}:\n{text.rstrip()}" for name, text in sections if text.strip())])

@@ -1,0 +1,138 @@
+"""The seam to working copies."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+Credentials = Callable[[], Awaitable[str | None]]
+"""Gives a fresh token for the remote when git asks for one; None where the remote needs none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a repository comes from and goes to."""
+
+    key: str
+    """Names the cache folder: `github-<id>` or `local-<hash of the path>`."""
+    url: str
+    """`https://…` without credentials, or a path for a local repository."""
+    credentials: Credentials
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Author and committer of a commit."""
+
+    name: str
+    email: str
+
+
+@dataclass(frozen=True, slots=True)
+class DiffStat:
+    """How large a change is."""
+
+    files: int
+    insertions: int
+    deletions: int
+
+
+class Workspace(Protocol):
+    """One task's working copy."""
+
+    @property
+    def root(self) -> Path:
+        """The work tree; holds no `.git`."""
+        ...
+
+    async def checkpoint(self, paths: Sequence[str] | None, message: str, at: datetime) -> str:
+        """Keep the work tree as a commit on the work-in-progress ref and return its id.
+
+        Args:
+            paths: what changed, so that the tree need not be scanned again; None scans it.
+            message: for people who look at the ref.
+            at: author and commit date; the same inputs give the same id.
+        """
+        ...
+
+    async def restore(self, commit: str) -> None:
+        """Make the work tree equal to a commit; what is not in it goes, what is ignored stays."""
+        ...
+
+    async def commit(self, message: str, author: Identity, at: datetime, *, parent: str) -> str | None:
+        """Turn all that changed since `parent` into one commit on the branch; None where nothing changed."""
+        ...
+
+    async def push(self, commit: str, branch: str, *, expected: str | None) -> None:
+        """Put the commit on the remote branch.
+
+        Args:
+            commit: what to push.
+            branch: where; never the default branch.
+            expected: where the remote branch has to stand; None where it must not exist. A branch that stands at
+                `commit` already is left alone.
+
+        Raises:
+            PushRejected: the branch stands elsewhere, or the remote refused; the text says which.
+        """
+        ...
+
+    async def diff(self, base: str, commit: str, *, limit_chars: int) -> str:
+        """Return the unified diff between two commits, cut at a whole line."""
+        ...
+
+    async def diff_stat(self, base: str, commit: str) -> DiffStat:
+        """Count what changed between two commits."""
+        ...
+
+    async def changed_paths(self, base: str, commit: str) -> Sequence[str]:
+        """List the paths that differ between two commits, sorted."""
+        ...
+
+    async def read_at(self, commit: str, path: str) -> bytes | None:
+        """Read a file as of a commit; None where it has none."""
+        ...
+
+    async def close(self) -> None:
+        """Give back file handles; the work tree stays for a later run until `Workspaces.forget`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A working copy and what it stands on."""
+
+    workspace: Workspace
+    base: str
+    """The commit it was made from."""
+    files: int
+    owner_uid: int | None
+    """The unprivileged uid that owns the work tree; None where that is the server's own."""
+
+
+class Workspaces(Protocol):
+    """All working copies of this machine."""
+
+    async def open(self, task_id: str, origin: Origin, branch: str, *, commit: str | None = None) -> Opened:
+        """Fetch what is new and make (or take up again) the task's work tree.
+
+        Args:
+            task_id: whose.
+            origin: where from.
+            branch: the remote branch to start from.
+            commit: an exact commit to stand on, as after a restart; None takes the branch's tip.
+
+        Raises:
+            CloneFailed: the remote could not be read.
+            RepositoryRefused: it is empty, lacks the branch, is too large, or has paths that cannot be checked out.
+        """
+        ...
+
+    async def remote_head(self, task_id: str, origin: Origin, branch: str) -> str | None:
+        """Ask the remote where a branch stands; None where there is none."""
+        ...
+
+    async def forget(self, task_id: str) -> None:
+        """Remove the task's work tree and git directory."""
+        ...

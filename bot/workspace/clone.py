@@ -1,0 +1,145 @@
+"""All working copies of this machine: a bare cache for each repository, a git directory and a tree for each task."""
+
+import asyncio
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from bot.errors import WorkspaceError
+from bot.workspace import files, local, remote
+from bot.workspace.base import Opened, Origin
+from bot.workspace.git import Git
+from bot.workspace.locks import locked
+from bot.workspace.objects import ObjectStore
+from bot.workspace.tree import Limits
+from bot.workspace.uids import POOL, allocate
+from bot.workspace.worktree import GitWorkspace
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class GitWorkspaces:
+    """Working copies under one state folder."""
+
+    def __init__(  # noqa: PLR0913 settings
+        self,
+        state: Path,
+        *,
+        max_files: int = 50_000,
+        max_bytes: int = 1 << 30,
+        max_file_bytes: int = 50 << 20,
+        uids: Sequence[int] | None = None,
+        ca_bundle: Path | None = None,
+        https_proxy: str | None = None,
+        remote_timeout_s: float = 900.0,
+    ) -> None:
+        """Keep everything in one folder.
+
+        Args:
+            state: when the server is root, the folders above it must let others pass (mode 0711): the work trees
+                belong to other users.
+            max_files: of a work tree.
+            max_bytes: of a work tree.
+            max_file_bytes: of a new file; a larger one is left out of commits.
+            uids: owners of the work trees when the server is root; None takes the usual pool.
+            ca_bundle: certificates of a company's own authority.
+            https_proxy: URL of a company's proxy.
+            remote_timeout_s: seconds until a fetch or push is given up.
+        """
+        state = state.absolute()
+        self._git = Git(state, ca_bundle=ca_bundle, https_proxy=https_proxy, remote_timeout_s=remote_timeout_s)
+        self._state = state
+        self._tasks = state / "tasks"
+        self._limits = Limits(max_files, max_bytes, max_file_bytes)
+        self._uids = POOL if uids is None else uids
+
+    async def open(self, task_id: str, origin: Origin, branch: str, *, commit: str | None = None) -> Opened:
+        """Make the task's work tree or take it up again; see `Workspaces.open`."""
+        task = self._tasks / named(task_id)
+        git_dir = task / "repository.git"
+        base = await self._base(git_dir, origin, branch, commit)
+        for folder in (self._state, self._tasks, task):
+            folder.chmod(0o711)
+        owner = await allocate(self._tasks, task.name, self._uids)
+        workspace = GitWorkspace(self._git, git_dir, task / "tree", origin, limits=self._limits, owner=owner)
+        if workspace.root.is_dir():
+            await workspace.restore(base)
+        else:
+            await workspace.fill(base)
+        return Opened(workspace, base, workspace.files, owner)
+
+    async def remote_head(self, task_id: str, origin: Origin, branch: str) -> str | None:
+        """Ask the remote where a branch stands; None where there is none."""
+        git_dir = self._tasks / named(task_id) / "repository.git"
+        _, found = await remote.heads(self._git, git_dir, origin, branch)
+        return found.get(branch)
+
+    async def forget(self, task_id: str) -> None:
+        """Remove the task's work tree and git directory, and give back its uid."""
+        await asyncio.to_thread(_remove, self._tasks, named(task_id))
+
+    async def fetch_back(self, checkout: Path, workspace: GitWorkspace, commit: str, branch: str) -> None:
+        """Bring a finished commit as a new branch into a person's repository; see `local.fetch_back`."""
+        await local.fetch_back(self._git, checkout, workspace.git_dir, commit, branch)
+
+    async def uncommitted(self, checkout: Path) -> Sequence[str]:
+        """List what a person has not committed, which a task would not see."""
+        return await local.uncommitted(self._git, checkout)
+
+    async def _base(self, git_dir: Path, origin: Origin, branch: str, commit: str | None) -> str:
+        """Make the commit to stand on readable in the task's git directory."""
+        store = ObjectStore(git_dir)
+        if remote.is_local(origin):
+            checkout = local.locate(Path(origin.url))
+            await asyncio.to_thread(store.create, checkout.objects)
+            if commit is not None and await self._has(git_dir, commit):
+                return commit
+            tip = await local.branch_tip(self._git, checkout, branch)
+            return tip if commit is None else await self._required(git_dir, commit)
+        cache = self._state / "repositories" / f"{named(origin.key)}.git"
+        await asyncio.to_thread(store.create, cache / "objects")
+        if commit is not None and cache.exists() and await self._has(git_dir, commit):
+            return commit
+        async with locked(cache.with_suffix(".lock")):
+            await asyncio.to_thread(_prepare, cache)
+            tip = await remote.fetch(self._git, cache, origin, branch)
+            if commit is not None and not await self._has(git_dir, commit):
+                await remote.fetch_commit(self._git, cache, origin, commit)
+        return tip if commit is None else await self._required(git_dir, commit)
+
+    async def _has(self, git_dir: Path, commit: str) -> bool:
+        return (await self._git.run(git_dir, "cat-file", "-e", f"{_full(commit)}^{{commit}}")).code == 0
+
+    async def _required(self, git_dir: Path, commit: str) -> str:
+        if not await self._has(git_dir, commit):
+            raise WorkspaceError(f"commit {commit[:12]} is not on this machine")
+        return commit
+
+
+def _prepare(cache: Path) -> None:
+    ObjectStore(cache).create()
+    remote.sweep(cache)
+
+
+def _remove(tasks: Path, name: str) -> None:
+    if not (tasks / name).exists():
+        return
+    with files.opened_root(tasks) as parent, files.opened(parent, os.fsencode(name)) as task:
+        # The tree first, the uid's record last: nobody gets the uid while its files are there.
+        for entry in sorted(files.names_in(task), key=lambda entry: (entry != b"tree", entry)):
+            files.remove(task, entry)
+        os.rmdir(name, dir_fd=parent)
+
+
+def named(name: str) -> str:
+    """Refuse an id that is no plain folder name."""
+    if not _NAME.fullmatch(name):
+        raise WorkspaceError(f"`{name[:100]}` cannot name a folder")
+    return name
+
+
+def _full(commit: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{40}", commit):
+        raise WorkspaceError(f"`{commit[:100]}` is no full commit id")
+    return commit

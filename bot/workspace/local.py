@@ -1,0 +1,103 @@
+"""A person's own repository on this machine: read, and given one finished branch, never changed otherwise."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.errors import RepositoryRefused, WorkspaceError
+from bot.workspace.git import Git
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """Where a repository keeps what."""
+
+    git_dir: Path
+    """HEAD and index; of a linked work tree its own."""
+    common_dir: Path
+    """Objects and branches."""
+
+    @property
+    def objects(self) -> Path:
+        """The object folder."""
+        return self.common_dir / "objects"
+
+
+def locate(path: Path) -> Checkout:
+    """Find a repository by the top folder of its work tree, or by a bare repository's folder.
+
+    Raises:
+        RepositoryRefused: there is none.
+    """
+    git_dir = path / ".git"
+    if git_dir.is_file():
+        git_dir = path / git_dir.read_text().removeprefix("gitdir:").strip()
+    elif not git_dir.is_dir() and (path / "objects").is_dir() and (path / "HEAD").is_file():
+        git_dir = path
+    if not (git_dir / "HEAD").is_file():
+        raise RepositoryRefused(f"{path} is not the top folder of a git repository; name one that is")
+    common = git_dir / "commondir"
+    common_dir = git_dir / common.read_text().strip() if common.is_file() else git_dir
+    return Checkout(git_dir.resolve(), common_dir.resolve())
+
+
+async def tip(git: Git, checkout: Checkout, name: str) -> str | None:
+    """Return the commit that a ref or `HEAD` stands for; None where there is none."""
+    outcome = await git.run(
+        checkout.git_dir, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", trusted=True
+    )
+    return None if outcome.code else outcome.text
+
+
+async def branch_tip(git: Git, checkout: Checkout, branch: str) -> str:
+    """Return the commit that a branch stands at.
+
+    Raises:
+        RepositoryRefused: the repository is empty or lacks the branch.
+    """
+    found = await tip(git, checkout, f"refs/heads/{branch}")
+    if found is None and not (await git.run(checkout.git_dir, "for-each-ref", "--count=1", trusted=True)).text:
+        raise RepositoryRefused("the repository is empty; make a first commit, then ask again")
+    if found is None:
+        raise RepositoryRefused(f"the repository has no branch `{branch}`; name one that exists")
+    return found
+
+
+async def fetch_back(git: Git, path: Path, source: Path, commit: str, branch: str) -> None:
+    """Bring a commit into a person's repository as a new branch.
+
+    Args:
+        git: the runner.
+        path: the person's checkout.
+        source: the git directory that holds the commit.
+        commit: its full id.
+        branch: a branch that stands at `commit` already is left alone.
+
+    Raises:
+        WorkspaceError: the branch stands elsewhere, is checked out, or has no valid name.
+    """
+    checkout = locate(path)
+    ref = f"refs/heads/{branch}"
+    if branch.startswith("-") or (await git.run(checkout.git_dir, "check-ref-format", ref, trusted=True)).code:
+        raise WorkspaceError(f"`{branch}` is no valid branch name")
+    stands = await tip(git, checkout, ref)
+    if stands == commit:
+        return
+    if stands is not None:
+        raise WorkspaceError(f"{path} has a branch `{branch}` already, at {stands[:12]}; rename or delete it")
+    head = await git.run(checkout.git_dir, "symbolic-ref", "--quiet", "HEAD", trusted=True)
+    if head.text == ref:
+        raise WorkspaceError(f"`{branch}` is checked out in {path}; check out another branch first")
+    flags = ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet")
+    await git.check(checkout.git_dir, "fetch", *flags, "--", str(source), commit, trusted=True)
+    # The empty old value lets git create the branch only, whatever happened meanwhile.
+    await git.check(checkout.git_dir, "update-ref", ref, commit, "0" * 40, trusted=True)
+
+
+async def uncommitted(git: Git, path: Path) -> Sequence[str]:
+    """List what a person has changed and not committed, sorted; a new folder stands for what is in it."""
+    checkout = locate(path)
+    options = ("--porcelain", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=all")
+    raw = await git.check(checkout.git_dir, f"--work-tree={path}", "status", *options, trusted=True)
+    return sorted(os.fsdecode(entry[3:]) for entry in raw.split(b"\0") if entry)

@@ -1,0 +1,46 @@
+"""Gives each task an unprivileged uid of its own, where the server is root."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from bot.errors import OperatorError, WorkspaceError
+from bot.workspace.locks import locked
+
+POOL = range(60_000, 60_064)
+"""Between Debian's ordinary users and `nobody`; nothing else gives these out."""
+_RECORD = "uid"
+
+
+async def allocate(tasks: Path, task: str, pool: Sequence[int]) -> int | None:
+    """Return the task's uid, the same after a restart; None where the server is not root.
+
+    Args:
+        tasks: the folder of all tasks.
+        task: the name of the task's folder in it, which exists.
+        pool: uids to choose from.
+
+    Raises:
+        WorkspaceError: every uid belongs to a task.
+        OperatorError: the pool holds root.
+    """
+    if os.geteuid() != 0:
+        return None
+    if not pool or min(pool) <= 0:
+        raise OperatorError("the pool of uids for work trees must hold uids above 0 only")
+    async with locked(tasks / ".uids.lock"):
+        return await asyncio.to_thread(_choose, tasks, tasks / task / _RECORD, pool)
+
+
+def _choose(tasks: Path, record: Path, pool: Sequence[int]) -> int:
+    if record.exists():
+        return int(record.read_text())
+    used = {int(path.read_text()) for path in tasks.glob(f"*/{_RECORD}")}
+    free = next((uid for uid in pool if uid not in used), None)
+    if free is None:
+        raise WorkspaceError(f"all {len(pool)} uids belong to tasks; forget finished ones or enlarge the pool")
+    made = record.with_name(f"{_RECORD}.new")
+    made.write_text(f"{free}\n")
+    made.replace(record)
+    return free

@@ -1,0 +1,149 @@
+"""GitHub's own descriptions as judges of what the hub answers and sends."""
+
+import json
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import httpx
+import jsonschema_rs
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WIDE = {"ref", "path", "basehead", "branch"}
+Seen = set[tuple[str, str]]
+
+
+def material(name: str) -> Path:
+    """Return a file of the shared material, or skip (fail under REQUIRE_SHARED=1) where it is absent."""
+    folder = Path(os.environ.get("SHARED_DIR", ROOT.parent / "shared"))
+    path = folder / "data" / "github" / name
+    if not path.exists():
+        message = f"{path} is absent: set SHARED_DIR to the folder with GitHub's descriptions"
+        if os.environ.get("REQUIRE_SHARED") == "1":
+            pytest.fail(message)
+        pytest.skip(message)
+    return path
+
+
+def nullable_to_type(node: object) -> object:
+    """Turn OpenAPI 3.0's `nullable` into JSON Schema."""
+    if isinstance(node, list):
+        return [nullable_to_type(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    done = {key: nullable_to_type(value) for key, value in node.items()}
+    events = done.get("enum")
+    if isinstance(events, list) and "branch_protection_rule" in events:
+        # one list of an App's events in the webhooks' description is older than this event
+        done["enum"] = [*events, "pull_request_review_thread"]
+    if done.pop("nullable", None) is not True:
+        return done
+    if isinstance(done.get("type"), str):
+        done["type"] = [done["type"], "null"]
+        if isinstance(done.get("enum"), list):
+            done["enum"] = [*done["enum"], None]
+        return done
+    return {"anyOf": [done, {"type": "null"}]}
+
+
+@lru_cache(maxsize=4)
+def load(name: str) -> dict:
+    """Return a description with `nullable` converted."""
+    loaded = nullable_to_type(json.loads(material(name).read_text()))
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+@lru_cache(maxsize=1)
+def operations() -> list[tuple[str, str, re.Pattern[str]]]:
+    """Return (method, template, pattern) of each operation, those with most fixed text first."""
+    found = []
+    for template, methods in load("openapi-subset.json")["paths"].items():
+        parts = re.split(r"\{(\w+)\}", template)
+        pattern = "".join(
+            re.escape(part) if index % 2 == 0 else (".+" if part in WIDE else "[^/]+")
+            for index, part in enumerate(parts)
+        )
+        found += [(method.upper(), template, re.compile(pattern)) for method in methods]
+    return sorted(found, key=lambda row: -len(re.sub(r"\{\w+\}", "", row[1])))
+
+
+def operation(method: str, path: str) -> str | None:
+    """Return the template of a request."""
+    return next((t for m, t, pattern in operations() if m == method and pattern.fullmatch(path)), None)
+
+
+def described_wrongly(method: str, template: str) -> dict | None:
+    """Return what to judge by where the description cannot be met, or None.
+
+    The list of installations wants an account to be a person AND an enterprise; the single one has it right.
+    """
+    if (method, template) == ("GET", "/app/installations"):
+        return {"type": "array", "items": {"$ref": "#/components/schemas/installation"}}
+    return None
+
+
+@lru_cache(maxsize=512)
+def validator(method: str, template: str, status: int) -> jsonschema_rs.Draft202012Validator | None:
+    """Return the judge of one answer, or None when it must have no body."""
+    spec = load("openapi-subset.json")
+    answer = spec["paths"][template][method.lower()]["responses"].get(str(status))
+    if answer is None:
+        # GitHub does not list the refusals that every operation shares
+        assert status >= 400, f"{method} {template} may not answer {status}"
+        schema = {"$ref": "#/components/schemas/basic-error"}
+    else:
+        if "$ref" in answer:
+            answer = spec["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+        content = answer.get("content", {})
+        if not content:
+            return None
+        schema = content.get("application/json", next(iter(content.values())))["schema"]
+        schema = (status == 200 and described_wrongly(method, template)) or schema
+    return jsonschema_rs.Draft202012Validator({"allOf": [schema], "components": spec["components"]})
+
+
+class RestJudge:
+    """Checks each answer of a client against GitHub's description; use `hook` as an httpx response hook."""
+
+    def __init__(self) -> None:
+        self.seen: Seen = set()
+        """(method, template) of answers below 400 that were judged."""
+
+    def hook(self, response: httpx.Response) -> None:
+        """Judge one answer."""
+        response.read()
+        path = response.request.url.raw_path.decode().partition("?")[0].removeprefix("/api/v3")
+        method = response.request.method
+        template = operation(method, path)
+        if template is None or "raw" in response.headers.get("content-type", ""):
+            return
+        if "diff" in response.headers.get("content-type", ""):
+            return
+        judge = validator(method, template, response.status_code)
+        if response.status_code < 400:
+            self.seen.add((method, template))
+        if judge is None:
+            assert response.status_code in (204, 304) or response.json() == {}
+            return
+        errors = [
+            f"{'/'.join(map(str, e.instance_path))}: {e.message[:300]}" for e in judge.iter_errors(response.json())
+        ]
+        assert not errors, f"{method} {path} -> {response.status_code}: {errors}"
+
+
+@lru_cache(maxsize=128)
+def webhook_validator(event: str, action: str | None) -> jsonschema_rs.Draft202012Validator:
+    """Return the judge of one webhook payload."""
+    spec = load("openapi-webhooks-subset.json")
+    name = "-".join(part.replace("_", "-") for part in (event, action) if part)
+    schema = spec["webhooks"][name]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    return jsonschema_rs.Draft202012Validator({"allOf": [schema], "components": spec["components"]})
+
+
+def webhook_errors(event: str, action: str | None, body: bytes) -> list[str]:
+    """Return what GitHub's description finds wrong with a payload."""
+    judge = webhook_validator(event, action)
+    return [f"{'/'.join(map(str, e.instance_path))}: {e.message[:300]}" for e in judge.iter_errors(json.loads(body))]

@@ -1,0 +1,158 @@
+"""One walk over every route of GitHub's description that the hub serves."""
+
+import base64
+
+import httpx
+
+from tests.hub.oracle import operations
+from tests.hub.world import World
+
+LEFT_OUT = {
+    ("GET", "/orgs/{org}/memberships/{username}"),  # the hub has no organisations with members
+    ("GET", "/repos/{owner}/{repo}/actions/runs/{run_id}"),  # nothing runs workflows
+    ("GET", "/repos/{owner}/{repo}/actions/runs/{run_id}/jobs"),
+    ("GET", "/repos/{owner}/{repo}/actions/jobs/{job_id}/logs"),
+}
+
+
+def good(response: httpx.Response, status: int) -> dict:
+    """Return the JSON of an answer that must have a status."""
+    assert response.status_code == status, response.text
+    return response.json() if response.content else {}
+
+
+def walk_app(world: World) -> None:
+    """Routes of the App itself."""
+    app, path = world.as_app(), world.path
+    assert good(app.get("/app"), 200)["slug"] == "agent-bot"
+    good(app.get("/app/hook/config"), 200)
+    good(app.patch("/app/hook/config", json={"secret": "s3cret"}), 200)
+    assert world.hub.hooks.wait_idle(10)
+    deliveries = app.get("/app/hook/deliveries").json()
+    assert [item["event"] for item in deliveries][-1] == "ping"
+    one = good(app.get(f"/app/hook/deliveries/{deliveries[0]['id']}"), 200)
+    assert one["request"]["headers"]["X-GitHub-Delivery"] == one["guid"]
+    good(app.post(f"/app/hook/deliveries/{deliveries[0]['id']}/attempts"), 202)
+    number = app.get("/app/installations").json()[0]["id"]
+    good(app.get(f"/app/installations/{number}"), 200)
+    assert good(app.get(f"{path}/installation"), 200)["id"] == number
+    asked = {"repositories": ["web"], "permissions": {"contents": "read"}}
+    token = good(app.post(f"/app/installations/{number}/access_tokens", json=asked), 201)
+    bot = world.client(token["token"])
+    assert good(bot.get("/installation/repositories"), 200)["total_count"] == 1
+    good(bot.delete("/installation/token"), 204)
+    assert bot.get(path).status_code == 401
+    code = world.hub.create_manifest_code(world.app)
+    pem = good(world.client().post(f"/app-manifests/{code}/conversions"), 201)["pem"]
+    assert pem.startswith("-----BEGIN RSA PRIVATE KEY-----")
+    good(bot.get("/rate_limit", headers={"Authorization": ""}), 200)
+    good(world.client().get("/meta"), 200)
+
+
+def walk_issues(world: World, bot: httpx.Client) -> None:
+    """Routes of issues, comments, labels and reactions."""
+    path = world.path
+    good(bot.get(path), 200)
+    good(bot.get(f"{path}/collaborators/acme/permission"), 200)
+    good(bot.get("/users/acme"), 200)
+    number = good(bot.post(f"{path}/issues", json={"title": "Bug", "body": "It fails"}), 201)["number"]
+    issue = f"{path}/issues/{number}"
+    good(bot.get(f"{path}/issues"), 200)
+    good(bot.get(issue), 200)
+    good(bot.patch(issue, json={"title": "Real bug"}), 200)
+    comment = good(bot.post(f"{issue}/comments", json={"body": "Hello"}), 201)["id"]
+    good(bot.get(f"{issue}/comments"), 200)
+    good(bot.get(f"{path}/issues/comments/{comment}"), 200)
+    good(bot.patch(f"{path}/issues/comments/{comment}", json={"body": "Hello again"}), 200)
+    good(bot.post(f"{path}/labels", json={"name": "agent", "color": "ff0000"}), 201)
+    good(bot.get(f"{path}/labels/agent"), 200)
+    good(bot.post(f"{issue}/labels", json={"labels": ["agent", "bug"]}), 200)
+    good(bot.delete(f"{issue}/labels/bug"), 200)
+    good(bot.post(f"{issue}/reactions", json={"content": "eyes"}), 201)
+    on_comment = f"{path}/issues/comments/{comment}/reactions"
+    reaction = good(bot.post(on_comment, json={"content": "+1"}), 201)["id"]
+    good(bot.post(on_comment, json={"content": "+1"}), 200)
+    good(bot.get(on_comment), 200)
+    good(bot.delete(f"{on_comment}/{reaction}"), 204)
+    events = [event["event"] for event in good(bot.get(f"{issue}/timeline"), 200)]
+    assert events == ["renamed", "commented", "labeled", "labeled", "unlabeled"]
+    good(bot.delete(f"{path}/issues/comments/{comment}"), 204)
+
+
+def walk_git(world: World, bot: httpx.Client) -> str:
+    """Commit on a branch with a slash through git's objects, and return the commit."""
+    path = world.path
+    head = good(bot.get(f"{path}/git/ref/heads/main"), 200)["object"]["sha"]
+    tree = good(bot.get(f"{path}/git/commits/{head}"), 200)["tree"]["sha"]
+    content = base64.b64encode(b"def add(a, b):\n    return a + b\n").decode()
+    blob = good(bot.post(f"{path}/git/blobs", json={"content": content, "encoding": "base64"}), 201)["sha"]
+    entry = {"path": "src/app.py", "mode": "100644", "type": "blob", "sha": blob}
+    new = good(bot.post(f"{path}/git/trees", json={"base_tree": tree, "tree": [entry]}), 201)["sha"]
+    made = good(bot.post(f"{path}/git/commits", json={"message": "Fix", "tree": new, "parents": [head]}), 201)["sha"]
+    good(bot.post(f"{path}/git/refs", json={"ref": "refs/heads/agent/1-fix", "sha": head}), 201)
+    good(bot.patch(f"{path}/git/refs/heads/agent/1-fix", json={"sha": made}), 200)
+    good(bot.post(f"{path}/git/refs", json={"ref": "refs/heads/tmp/x", "sha": made}), 201)
+    good(bot.delete(f"{path}/git/refs/heads/tmp/x"), 204)
+    assert good(bot.get(f"{path}/branches/agent/1-fix"), 200)["commit"]["sha"] == made
+    file = good(bot.get(f"{path}/contents/src/app.py", params={"ref": "agent/1-fix"}), 200)
+    assert base64.b64decode(file["content"]).endswith(b"return a + b\n")
+    assert {item["name"] for item in good(bot.get(f"{path}/contents/"), 200)} == {"README.md", "src"}
+    compared = good(bot.get(f"{path}/compare/main...agent/1-fix"), 200)
+    assert (compared["status"], compared["ahead_by"], len(compared["files"])) == ("ahead", 1, 1)
+    good(bot.get(f"{path}/commits/agent/1-fix"), 200)
+    good(bot.post(f"{path}/dispatches", json={"event_type": "go"}), 204)
+    return str(made)
+
+
+def walk_pulls(world: World, bot: httpx.Client) -> None:
+    """Routes of pull requests and reviews."""
+    path = world.path
+    asked = {"title": "Fix", "head": "agent/1-fix", "base": "main", "body": "Closes #1"}
+    number = good(bot.post(f"{path}/pulls", json=asked), 201)["number"]
+    pull = f"{path}/pulls/{number}"
+    assert len(good(bot.get(f"{path}/pulls", params={"head": "acme:agent/1-fix", "base": "main"}), 200)) == 1
+    shown = good(bot.get(pull), 200)
+    assert (shown["additions"], shown["deletions"], shown["mergeable"]) == (1, 1, True)
+    good(bot.patch(pull, json={"body": "Closes #1."}), 200)
+    assert good(bot.get(f"{pull}/files"), 200)[0]["patch"].startswith("@@")
+    good(bot.get(f"{pull}/commits"), 200)
+    world.person("carol", "write")
+    good(bot.post(f"{pull}/requested_reviewers", json={"reviewers": ["carol"]}), 201)
+    comment = {"path": "src/app.py", "line": 2, "body": "Why?"}
+    review = {"event": "COMMENT", "body": "Look", "comments": [comment]}
+    made = good(bot.post(f"{pull}/reviews", json=review), 200)["id"]
+    good(bot.get(f"{pull}/reviews"), 200)
+    line = good(bot.get(f"{pull}/reviews/{made}/comments"), 200)[0]["id"]
+    good(bot.post(f"{pull}/comments/{line}/replies", json={"body": "Because"}), 201)
+    assert len(good(bot.get(f"{pull}/comments"), 200)) == 2
+    good(bot.get(f"{path}/pulls/comments/{line}"), 200)
+    good(bot.post(f"{path}/pulls/comments/{line}/reactions", json={"content": "rocket"}), 201)
+    good(bot.get(f"{path}/issues/{number}/timeline"), 200)
+
+
+def walk_checks(world: World, bot: httpx.Client, sha: str) -> None:
+    """Routes of checks and statuses."""
+    path = world.path
+    note = {"path": "src/app.py", "start_line": 1, "end_line": 1, "annotation_level": "notice", "message": "Here"}
+    output = {"title": "Working", "summary": "One", "annotations": [note]}
+    run = good(bot.post(f"{path}/check-runs", json={"name": "agent", "head_sha": sha, "output": output}), 201)["id"]
+    done = good(bot.patch(f"{path}/check-runs/{run}", json={"conclusion": "success"}), 200)
+    assert (done["status"], done["output"]["annotations_count"]) == ("completed", 1)
+    assert good(bot.get(f"{path}/check-runs/{run}/annotations"), 200)[0]["message"] == "Here"
+    assert good(bot.get(f"{path}/commits/{sha}/check-runs"), 200)["total_count"] == 1
+    good(bot.post(f"{path}/statuses/{sha}", json={"state": "success", "context": "ci"}), 201)
+    assert good(bot.get(f"{path}/commits/{sha}/status"), 200)["state"] == "success"
+    good(bot.get(f"{path}/actions/runs"), 200)
+
+
+def test_every_route_answers_as_github_describes(world: World) -> None:
+    """Each operation of the description that the hub serves gave at least one valid good answer."""
+    bot = world.as_bot()
+    walk_app(world)
+    walk_issues(world, bot)
+    sha = walk_git(world, bot)
+    walk_pulls(world, bot)
+    walk_checks(world, bot, sha)
+    wanted = {(method, template) for method, template, _ in operations()} - LEFT_OUT
+    assert wanted - world.judge.seen == set()
+    assert len(world.judge.seen) == len(wanted) == 70

@@ -1,0 +1,119 @@
+"""Operator, repository and command together: lower levels can only tighten."""
+
+import fnmatch
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.command import Fix
+from bot.settings.repository import Check, RepositoryLimits, RepositorySettings
+from bot.settings.resolve import resolve
+from bot.settings.server import LimitsSection, ModelsSection, PullSection, ServerSettings
+
+MODELS = st.sampled_from(["anthropic:claude-sonnet-4-5", "anthropic:claude-opus-5", "openai:x", "ollama:qwen"])
+PATTERNS = st.lists(st.sampled_from(["anthropic:*", "openai:x", "ollama:*", "*:claude-*"]), max_size=2).map(tuple)
+TURNS = st.integers(1, 200)
+TOKENS = st.integers(1000, 10_000_000)
+AMOUNT = st.floats(0.01, 500)
+
+
+@st.composite
+def servers(draw: st.DrawFn) -> ServerSettings:
+    """Make any operator's settings."""
+    limits = LimitsSection(
+        turns=draw(TURNS), tokens=draw(TOKENS), usd=draw(AMOUNT), minutes=draw(AMOUNT), command_s=draw(TURNS)
+    )
+    models = ModelsSection(act=draw(MODELS), allowed=draw(PATTERNS))
+    return ServerSettings(limits=limits, models=models, pull=PullSection(draft=draw(st.booleans())))
+
+
+@st.composite
+def repositories(draw: st.DrawFn) -> RepositorySettings:
+    """Make any repository's settings."""
+
+    def maybe(strategy: st.SearchStrategy[Any]) -> Any:
+        return draw(st.none() | strategy)
+
+    limits = RepositoryLimits(turns=maybe(TURNS), tokens=maybe(TOKENS), usd=maybe(AMOUNT), minutes=maybe(AMOUNT))
+    checks = (Check(name="t", run="true", timeout_s=draw(st.integers(1, 86_400))),)
+    return RepositorySettings(
+        version=1,
+        enabled=draw(st.booleans()),
+        model=maybe(MODELS),
+        limits=limits,
+        checks=checks,
+        draft=maybe(st.booleans()),
+    )
+
+
+COMMANDS = st.none() | st.builds(Fix, st.just(""), st.none() | MODELS)
+
+
+@given(servers(), st.none() | repositories(), COMMANDS)
+def test_never_looser_than_the_operator(
+    server: ServerSettings, repository: RepositorySettings | None, command: Fix | None
+) -> None:
+    """Whatever a repository and a command say, no limit is above the operator's, nor a model outside of their list."""
+    run = resolve(server, repository, command)
+    for key in LimitsSection.model_fields:
+        value, ceiling = getattr(run.limits, key), getattr(server.limits, key)
+        assert value <= ceiling
+        asked = getattr(repository.limits, key, None) if repository else None
+        assert value == (min(asked, ceiling) if asked is not None else ceiling)
+    allowed = (server.models.act, *server.models.allowed)
+    assert any(fnmatch.fnmatchcase(run.model, pattern) for pattern in allowed)
+    assert run.draft >= server.pull.draft
+    assert all(check.timeout_s <= max(1, server.limits.minutes * 60) for check in run.checks)
+
+
+@given(servers(), repositories(), COMMANDS)
+def test_what_is_not_applied_is_said(
+    server: ServerSettings, repository: RepositorySettings, command: Fix | None
+) -> None:
+    """Each wish is applied or named among the ignored, and the origin of each value is known."""
+    run = resolve(server, repository, command)
+    ignored = "\n".join(run.ignored)
+    for key in ("turns", "tokens", "usd", "minutes"):
+        wish = getattr(repository.limits, key)
+        applied = wish is None or getattr(run.limits, key) == wish
+        assert applied != (f"`limits.{key}:" in ignored)
+    assert ("`draft: false`" in ignored) == (repository.draft is False and server.pull.draft)
+    last_wish = (command.model if command else None) or repository.model
+    if last_wish and run.model != last_wish:
+        assert f"`model: {last_wish}`" in ignored
+    shown = run.shown()
+    assert set(run.origins) == (set(shown) | {"enabled", "label", "command"}) - {"origins", "ignored"}
+
+
+def test_origins() -> None:
+    """Who decided is known: default, operator, repository or command."""
+    server = ServerSettings(
+        limits=LimitsSection(turns=50), models=ModelsSection(allowed=("openai:*",)), pull=PullSection(draft=False)
+    )
+    repository = RepositorySettings(version=1, model="openai:a", limits=RepositoryLimits(usd=1, turns=90), draft=True)
+    run = resolve(server, repository, Fix("", "openai:b"))
+    assert run.model == "openai:b"
+    assert run.origins["model"] == "command"
+    assert run.origins["limits.turns"] == "operator"
+    assert run.origins["limits.usd"] == "repository"
+    assert run.origins["limits.minutes"] == "default"
+    assert run.origins["draft"] == "repository"
+    assert run.ignored == ("`limits.turns: 90` in `.github/issuewright.yml` was not applied: the operator allows 50.",)
+
+
+def test_without_a_list_only_the_operators_model_counts() -> None:
+    """An empty `models.allowed` leaves the operator's own choice."""
+    run = resolve(ServerSettings(), RepositorySettings(version=1, model="openai:a"), Fix("", "openai:b"))
+    assert run.model == "anthropic:claude-sonnet-4-5"
+    assert run.origins["model"] == "default"
+    assert len(run.ignored) == 2
+
+
+def test_no_file_and_no_command() -> None:
+    """A repository without a file gets what the operator says."""
+    run = resolve(ServerSettings(), None)
+    assert run.enabled
+    assert run.checks == ()
+    assert set(run.origins.values()) == {"default"}
+    assert (run.label, run.command) == ("agent", "/agent")
