@@ -13,7 +13,7 @@ import httpx
 
 from bot import __version__
 from bot.domain.refs import Actor, RepositoryRef
-from bot.errors import Forbidden, GitHubError, NotFound, OperatorError
+from bot.errors import Conflict, Forbidden, GitHubError, NotFound, OperatorError
 from bot.github import payloads
 from bot.github.auth import AppAuth, Credentials, GivenCredentials, InstallationCredentials, Scope, Tokens
 from bot.github.base import Comment, Issue, Permission, Pull, Reaction
@@ -344,7 +344,11 @@ class GitHubAppClient:
             body["repository_ids"] = list(scope.repositories)
         path = f"/app/installations/{scope.installation_id}/access_tokens"
         # A second token is no harm: the first one dies unused.
-        response = await self._app.send(self._own_kit(), "POST", path, json=body, idempotent=True)
+        try:
+            response = await self._app.send(self._own_kit(), "POST", path, json=body, idempotent=True)
+        except (NotFound, Conflict) as error:
+            # Uninstalled, or without this repository or permission; a call on a file would take a 404 for its absence.
+            raise Forbidden(f"the App may not act there: {error}", status=error.status) from error
         return read(response, payloads.AccessToken)
 
     def _own_kit(self) -> LastingKit:

@@ -266,7 +266,7 @@ def unknown_actor() -> str:
 def no_default_branch() -> str:
     """Refuse work on a repository that has nothing to stand on."""
     return (
-        "This repository has no default branch yet, so there is nothing to work on. Make a first commit, then ask again."
+        "This repository has no default branch yet, so there is nothing to work on. Make a first commit and ask again."
     )
 
 

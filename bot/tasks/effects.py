@@ -6,6 +6,7 @@ from bot.domain.refs import RepositoryRef
 from bot.domain.trigger import TriggerContext
 from bot.github import markers
 from bot.github.base import Comment, GitHub
+from bot.github.text import cut
 from bot.store.base import Effect, TaskStore
 
 NO_TASK = "0" * 32
@@ -26,7 +27,7 @@ async def ensure_comment(  # noqa: PLR0913 - a comment has this many sides
         slot: which of the task's comments; there is one for each slot.
         body: Markdown without marker.
     """
-    text = f"{body}\n\n{markers.make(task_id, slot, await store.state_key())}"
+    text = cut(body, tail=markers.make(task_id, slot, await store.state_key()))
     known = await store.effect(task_id, slot)
     if known is not None:
         return (await github.edit_comment(repository, int(known.remote_id), text)).id

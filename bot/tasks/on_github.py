@@ -121,8 +121,7 @@ class GitHubPublisher:
     async def _show(self, task: Task, run: Run) -> None:
         events = await self._store.events(task.id)
         self._shown[run.id] = (self._monotonic(), events[-1].seq if events else 0)
-        marker = markers.make(task.id, _slot(run), await self._store.state_key())
-        body = comments.progress(progress_view(stand(events, run.seq), marker=marker, word=self._settings.command))
+        body = comments.progress(progress_view(stand(events, run.seq), marker="", word=self._settings.command))
         await ensure_comment(
             self._store, self._github(task), task.repository, run.number, task_id=task.id, slot=_slot(run), body=body
         )

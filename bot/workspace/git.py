@@ -3,8 +3,8 @@
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -154,10 +154,11 @@ class Git:
         with os.fdopen(output, "rb", 1 << 20) as reader:
             try:
                 command = _command(git_dir, args, protocol)
-                process = await _start(command, self._environment(protocol), stdout=theirs)
+                with _file(stdin) as given:
+                    process = await _start(command, self._environment(protocol), stdin=given, stdout=theirs)
             finally:
                 os.close(theirs)
-            done = asyncio.create_task(process.communicate(stdin))
+            done = asyncio.create_task(process.communicate())
             reading = asyncio.create_task(asyncio.to_thread(consume, reader))
             try:
                 result = await asyncio.shield(reading)
@@ -184,10 +185,11 @@ class Git:
         stdin: bytes | None = None,
         fds: Sequence[int] = (),
     ) -> Outcome:
-        process = await _start(_command(git_dir, args, protocol), env, fds=fds)
+        with _file(stdin) as given:
+            process = await _start(_command(git_dir, args, protocol), env, stdin=given, fds=fds)
         try:
             async with asyncio.timeout(timeout_s):
-                stdout, stderr = await process.communicate(stdin or b"")
+                stdout, stderr = await process.communicate()
         except TimeoutError as error:
             raise WorkspaceError(f"`git {args[0]}` took longer than {timeout_s:g} s") from error
         finally:
@@ -262,13 +264,34 @@ def _command(git_dir: Path, args: Sequence[str], protocol: str) -> list[str]:
     return ["git", f"--git-dir={git_dir}", "--no-optional-locks", "--literal-pathspecs", *options, *args]
 
 
+@contextmanager
+def _file(data: bytes | None) -> Iterator[int]:
+    """Hold what a command reads in a file of memory.
+
+    A pipe would have to be written while git may end at any time, which the event loops answer differently.
+    """
+    if data is None:
+        yield asyncio.subprocess.DEVNULL
+        return
+    with os.fdopen(os.memfd_create("stdin"), "w+b") as file:
+        file.write(data)
+        file.flush()
+        file.seek(0)
+        yield file.fileno()
+
+
 async def _start(
-    command: Sequence[str], env: Mapping[str, str], *, fds: Sequence[int] = (), stdout: int = asyncio.subprocess.PIPE
+    command: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    stdin: int,
+    fds: Sequence[int] = (),
+    stdout: int = asyncio.subprocess.PIPE,
 ) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
             *command,
-            stdin=asyncio.subprocess.PIPE,
+            stdin=stdin,
             stdout=stdout,
             stderr=asyncio.subprocess.PIPE,
             cwd="/",

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -11,7 +12,7 @@ from tests.hub.world import World
 DECODE = "A JSON web token could not be decoded"
 
 
-CLAIMS = [
+CLAIMS: list[tuple[dict[str, Any], int, str]] = [
     ({}, 200, ""),
     ({"iat": None}, 401, "'Issued at' claim ('iat')"),
     ({"exp": None}, 401, "'Expiration time' claim ('exp') must be a numeric value"),

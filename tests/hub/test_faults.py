@@ -83,7 +83,7 @@ def test_the_secondary_limit_comes_with_and_without_retry_after(
     assert comments(world) == 0
 
 
-def test_a_cleared_plan_fails_nothing(world: World, issue: str) -> None:
+def test_a_cleared_plan_fails_nothing(world: World) -> None:
     """Git paths can be planned for too; clearing forgets all."""
     world.hub.faults.add(Fault("status", route="*/info/refs", times=5))
     url = f"{world.server.url}/acme/web.git/info/refs?service=git-upload-pack"

@@ -1,12 +1,16 @@
 """Who may do what: Apps by permission, people by role, strangers not at all."""
 
+from typing import Any
+
 import httpx
 import pytest
 
-from bot.testing.hub.records import ROLES
+from bot.testing.hub.records import ROLES, Role
 from tests.hub.world import World
 
-WRITES = [
+Write = tuple[str, str, str, dict[str, Any]]
+
+WRITES: list[Write] = [
     ("issues", "POST", "/issues", {"title": "x"}),
     ("issues", "POST", "/issues/1/comments", {"body": "x"}),
     ("issues", "POST", "/issues/1/labels", {"labels": ["bug"]}),
@@ -28,7 +32,7 @@ def ready(world: World) -> World:
     return world
 
 
-def send(client: httpx.Client, world: World, row: tuple[str, str, str, dict]) -> httpx.Response:
+def send(client: httpx.Client, world: World, row: Write) -> httpx.Response:
     """Send one of the writes."""
     _, method, path, body = row
     head = world.hub.git(world.repository).refs()["refs/heads/main"]
@@ -71,7 +75,7 @@ def test_a_private_repository_does_not_exist_for_others(world: World) -> None:
     assert world.as_bot(contents="read").get("/repos/acme/secret/contents/a").status_code == 200
 
 
-ROLE_TABLE = [
+ROLE_TABLE: list[tuple[str, str, dict[str, Any], Role]] = [
     # method, path, body, weakest role
     ("POST", "/issues", {"title": "x"}, "none"),
     ("POST", "/issues/1/comments", {"body": "x"}, "none"),
@@ -100,7 +104,7 @@ def test_people_act_within_their_role(ready: World) -> None:
 def test_a_role_shows_as_old_permission_and_role_name(world: World) -> None:
     """`role_name` tells maintain and triage apart, `permission` does not."""
     world.person("bob")
-    old = {"admin": "admin", "maintain": "write", "write": "write", "triage": "read", "read": "read"}
+    old: dict[Role, str] = {"admin": "admin", "maintain": "write", "write": "write", "triage": "read", "read": "read"}
     for role, permission in old.items():
         world.hub.add_collaborator(world.repository, world.hub.user("bob"), role)
         answer = world.as_bot().get(f"{world.path}/collaborators/bob/permission").json()

@@ -119,6 +119,23 @@ def test_tokens_are_masked_everywhere(stream: io.StringIO, token: str, form: log
             assert piece[len(piece) // 2 :] not in text
 
 
+@pytest.mark.usefixtures("stream")
+def test_a_handler_behind_ours_sees_no_secret() -> None:
+    """Another handler on the same logger finds the masked text and no exception that it could format anew."""
+    seen: list[logging.LogRecord] = []
+
+    class Other(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            seen.append(record)
+
+    logging.getLogger().addHandler(Other())
+    logger.error("failed %s", TOKENS[1], exc_info=ValueError(TOKENS[0]))
+    (record,) = seen
+    assert record.exc_info is None
+    assert record.exc_text == "ValueError: ***"
+    assert record.getMessage() == "failed ***"
+
+
 def test_credentials_in_urls_are_masked() -> None:
     """User and password of a URL, and git's own form, are gone; the host stays."""
     assert log.mask("https://x-access-token:abc@github.com/a/b") == "https://x-access-token:***@github.com/a/b"

@@ -32,7 +32,7 @@ def expand(pattern: str) -> list[str]:
             done += _rooted(text)
         else:
             waiting += [text[: found.start()] + part + text[found.end() :] for part in found[1].split(",")]
-    return done
+    return list(dict.fromkeys(done))
 
 
 def _rooted(pattern: str) -> list[str]:

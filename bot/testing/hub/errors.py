@@ -13,7 +13,7 @@ class HubError(Exception):
     Args:
         status: HTTP status of the answer.
         message: GitHub's wording.
-        errors: the `errors` list of a 422.
+        errors: the `errors` list of a 422; reviews have sentences there, everything else objects.
         headers: extra headers of the answer.
     """
 
@@ -22,13 +22,13 @@ class HubError(Exception):
         status: int,
         message: str,
         *,
-        errors: Sequence[Mapping[str, object]] = (),
+        errors: Sequence[Mapping[str, object] | str] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
-        self.errors = [dict(error) for error in errors]
+        self.errors = list(errors)
         self.headers = dict(headers or {})
 
     def body(self) -> dict[str, object]:

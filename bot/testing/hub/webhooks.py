@@ -7,12 +7,14 @@ import hmac
 import json
 import queue
 import secrets
+import ssl
 import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 import httpx
 
@@ -163,7 +165,7 @@ class Hooks:
             self.release()
 
     def _work(self) -> None:
-        with httpx.Client(trust_env=False) as client:
+        with httpx.Client(trust_env=False, verify=_tls()) as client:
             while (delivery := self._queue.get()) is not None:
                 try:
                     self._deliver(client, delivery)
@@ -198,6 +200,12 @@ class Hooks:
             delivery.status_code, delivery.response_body = code, text
             delivery.status = "OK" if code < OK_BELOW else text if not answer else f"Invalid HTTP Response: {code}"
             delivery.request_headers, delivery.response_headers = headers, answer
+
+
+@lru_cache(maxsize=1)
+def _tls() -> ssl.SSLContext:
+    """Return one context for all hubs of the process: loading certificates takes longer than starting a hub."""
+    return ssl.create_default_context()
 
 
 def signed_headers(delivery: Delivery) -> dict[str, str]:

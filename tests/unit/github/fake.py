@@ -91,6 +91,8 @@ class FakeGitHub:
     reactions: set[tuple[str, str]] = field(default_factory=set)
     seen: list[Seen] = field(default_factory=list)
     mint_delay_s: float = 0.0
+    delay_s: float = 0.0
+    """Of each call on a repository."""
     expires_format: str = "%Y-%m-%dT%H:%M:%SZ"
     most_at_once: int = 0
     _at_once: int = 0
@@ -146,14 +148,15 @@ class FakeGitHub:
             request = Request(scope, replay)
             path = request.url.path.removeprefix("/api/v3")
             self.seen.append(Seen(request.method, path, dict(request.headers), json.loads(body) if body else None))
-            self._at_once += 1
+            self._at_once += path.startswith("/repos/")
             self.most_at_once = max(self.most_at_once, self._at_once)
             try:
+                await asyncio.sleep(self.delay_s if path.startswith("/repos/") else 0.0)
                 planned = self._take(request.method, path)
                 answer = planned(request) if planned else None
                 await (answer or inner)(scope, replay, self._dated(send))
             finally:
-                self._at_once -= 1
+                self._at_once -= path.startswith("/repos/")
 
         return outer
 

@@ -141,10 +141,20 @@ async def test_minting_that_fails_says_so_and_is_tried_again(hub: FakeGitHub, gi
     """A 502 while minting is nobody's business; a 404 names itself."""
     hub.plan("POST", MINT, always(502), always(502))
     await github.issue(REPOSITORY, 1)
-    hub.plan("POST", MINT, always(404, "Not Found"))
-    with pytest.raises(NotFound, match="access_tokens answered 404"):
+    hub.plan("POST", MINT, always(403, "This installation has been suspended"))
+    with pytest.raises(Forbidden, match="access_tokens answered 403: This installation has been suspended"):
         await github.git_token(REPOSITORY)
     await github.git_token(REPOSITORY)
+
+
+@pytest.mark.parametrize("status", [404, 422])
+async def test_an_app_that_may_not_act_is_no_missing_file(hub: FakeGitHub, github: GitHubClient, status: int) -> None:
+    """Uninstalled, or without the permission: neither a person without a role nor a repository without settings."""
+    hub.plan("POST", MINT, always(status), always(status))
+    with pytest.raises(Forbidden, match="the App may not act there"):
+        await github.read_file(REPOSITORY, ".github/issuewright.yml", "main")
+    with pytest.raises(Forbidden):
+        await github.permission(REPOSITORY, ADA)
 
 
 async def test_minting_that_is_limited_says_how_long(hub: FakeGitHub, github: GitHubClient) -> None:
@@ -399,8 +409,9 @@ async def test_an_answer_of_another_shape_is_our_error(hub: FakeGitHub, github: 
 async def test_ten_at_a_time(hub: FakeGitHub, make_app: Callable[..., GitHubAppClient]) -> None:
     """For all installations together."""
     app = make_app(hub.url)
+    hub.delay_s = 0.02
     await asyncio.gather(*(app.installation(n).issue(REPOSITORY, 1) for n in range(3) for _ in range(15)))
-    assert hub.most_at_once <= 10 + 3  # minting has its own way, or it would wait for those who wait for it
+    assert hub.most_at_once == 10
     await app.close()
 
 

@@ -153,6 +153,11 @@ def test_code_and_cells_stay_on_their_line(words: str) -> None:
         assert not re.search(r"(?<!\\)\|", made)
 
 
+def test_line_ends_are_one() -> None:
+    """As GitHub reads them."""
+    assert text.clean("a\r\nb\rc\n") == "a\nb\nc\n"
+
+
 def test_code_with_backticks() -> None:
     """The shortest fence that holds."""
     assert text.code("a") == "`a`"
@@ -178,6 +183,12 @@ def test_a_cut_closes_what_is_open() -> None:
     balanced = "<details>\n\n```\nx\n```\n\n</details>\n" + "y\n" * 400
     assert "```\n\n</details>" in text.cut(balanced, 400)
     assert not text.cut(balanced, 400).split("*Shortened")[0].endswith("</details>\n\n")
+
+
+def test_pictures_count_twice() -> None:
+    """As in a count of UTF-16 units."""
+    assert text.cut("😀" * 50, 100) == "😀" * 50
+    assert len(text.cut("a\n" * 10 + "😀" * 50, 100)) < 100
 
 
 def test_a_text_that_fits_is_not_touched() -> None:

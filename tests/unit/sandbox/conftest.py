@@ -24,6 +24,7 @@ class Place:
 
     @property
     def owner(self) -> int:
+        """The uid of its files."""
         return os.geteuid() if self.uid is None else self.uid
 
     def put(self, path: str, data: bytes = b"", mode: int = 0o644) -> Path:
@@ -117,4 +118,5 @@ def alive(word: str) -> list[str]:
 
 @pytest.fixture(name="alive")
 def alive_fixture() -> Callable[[str], list[str]]:
+    """Tell what is running."""
     return alive

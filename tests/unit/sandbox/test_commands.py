@@ -67,7 +67,7 @@ async def test_hang_on_input(sandbox: ProcessSandbox) -> None:
     assert (await sandbox.run("cat", timeout_s=10)).stdout == ""
 
 
-async def test_owner_of_the_tree(sandbox: ProcessSandbox, place: Any) -> None:
+async def test_owner_of_the_tree(sandbox: ProcessSandbox) -> None:
     """Git trusts the tree whoever owns it."""
     result = await sandbox.run("git init -q . && git status --porcelain && git config safe.directory", timeout_s=10)
     assert (result.exit_code, result.stdout) == (0, "*\n")
@@ -96,7 +96,7 @@ asyncio.run(main())
 def serve(place: Any, command: str, **environment: str) -> subprocess.Popen[str]:
     """Start a server of its own that runs one command."""
     argv = [sys.executable, "-c", textwrap.dedent(SERVER), str(place.root), str(place.uid or 0), command]
-    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": os.getcwd(), **environment}
+    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path.cwd()), **environment}
     return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=clean)
 
 
@@ -154,7 +154,7 @@ async def test_write_outside(sandbox: ProcessSandbox, place: Any) -> None:
         pytest.skip("level none keeps a command of the server's uid out of nothing")
     command = f"echo x > {place.base}/made; echo x >> {place.base}/secret.txt; ln {place.base}/secret.txt hard; true"
     await sandbox.run(command, timeout_s=5)
-    assert sorted(os.listdir(place.base)) == ["secret.txt", "tree"]
+    assert sorted(path.name for path in place.base.iterdir()) == ["secret.txt", "tree"]
     assert (place.base / "secret.txt").read_text() == "secret beside the workspace"
 
 
@@ -162,7 +162,9 @@ async def test_signals(sandbox: ProcessSandbox, place: Any) -> None:
     """S68: a command that signals everybody ends neither the server nor, with TERM, its helper."""
     if place.uid is None:
         pytest.skip("it would end the tests themselves")
-    result = await sandbox.run(f"kill -9 {os.getpid()}; trap '' TERM; kill -TERM -1; kill -TERM $PPID; echo on", timeout_s=5)
+    result = await sandbox.run(
+        f"kill -9 {os.getpid()}; trap '' TERM; kill -TERM -1; kill -TERM $PPID; echo on", timeout_s=5
+    )
     assert result.stdout == "on\n"
     assert "not permitted" in result.stderr
 
@@ -197,7 +199,7 @@ async def test_survivors_of_a_timeout(sandbox: ProcessSandbox, alive: Callable[[
     assert alive(str(number)) == []
 
 
-async def test_zombies(sandbox: ProcessSandbox, place: Any) -> None:
+async def test_zombies(sandbox: ProcessSandbox) -> None:
     """S75: after many commands the helper has no child, dead or alive."""
     for _ in range(30):
         await sandbox.run("sleep 0 & setsid true & true", timeout_s=5)
@@ -241,7 +243,8 @@ async def test_output_memory(make: Any) -> None:
     """S74: 64 MB of output make neither the server nor the helper grow."""
     sandbox = make()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    result = await sandbox.run("head -c 64000000 /dev/zero | tr '\\0' x; grep VmHWM /proc/$PPID/status >&2", timeout_s=60)
+    command = "head -c 64000000 /dev/zero | tr '\\0' x; grep VmHWM /proc/$PPID/status >&2"
+    result = await sandbox.run(command, timeout_s=60)
     peak = int(result.stderr.split()[1])
     assert len(result.stdout) < 16_100
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8_000
@@ -258,7 +261,8 @@ async def test_flood(make: Any) -> None:
 
 async def test_escapes(sandbox: ProcessSandbox) -> None:
     """S74: colours, titles, links, overwritten lines, NUL and broken UTF-8 do not get through."""
-    text = r"\033[31mred\033[0m \033]0;title\007t \033]8;;http://x\033\\link\033]8;;\033\\ 10%%\r20%%\n\0a\xff\010b\r\n\302\2331m"
+    text = r"\033[31mred\033[0m \033]0;title\007t \033]8;;http://x\033\\link\033]8;;\033\\"
+    text += r" 10%%\r20%%\n\0a\xff\010b\r\n\302\2331m"
     result = await sandbox.run(f"printf '{text}'", timeout_s=5)
     assert result.stdout == "20%\na�b\n1m"
 
@@ -312,13 +316,18 @@ async def test_dead_helper(sandbox: ProcessSandbox, alive: Callable[[str], list[
     assert (await sandbox.run("echo on", timeout_s=5)).stdout == "on\n"
 
 
-async def test_close(make: Any, place: Any) -> None:
+def folders() -> set[str]:
+    """List the homes of all workspaces."""
+    return {str(path) for path in Path(tempfile.gettempdir()).glob("issuewright-*")}
+
+
+async def test_close(make: Any) -> None:
     """Closing removes the passing home; the next call starts anew."""
     sandbox = make()
     home = (await sandbox.run("echo $HOME; touch ~/x; ls -ld $TMPDIR", timeout_s=5)).stdout.split()[0]
-    assert os.path.isdir(home)
+    assert home in folders()
     await sandbox.close()
-    assert not os.path.exists(home)
+    assert home not in folders()
     assert (await sandbox.run("echo on", timeout_s=5)).stdout == "on\n"
 
 
@@ -346,7 +355,7 @@ def test_killed_server(place: Any, alive: Callable[[str], list[str]], moment: st
 async def test_refuses_root(place: Any) -> None:
     """S78: uid 0 is refused, said so, with what to do."""
     for uid in {0, None} if os.geteuid() == 0 else {0}:
-        with pytest.raises(SandboxError, match="refusing to run tools as uid 0 .*ordinary user"):
+        with pytest.raises(SandboxError, match=r"refusing to run tools as uid 0 .*ordinary user"):
             ProcessSandbox(place.root, uid=uid)
     if place.uid is None:
         with pytest.raises(SandboxError, match="cannot start tools as uid"):
@@ -376,4 +385,4 @@ async def test_overhead(sandbox: ProcessSandbox) -> None:
 
 def test_temporary_folder() -> None:
     """The tests' workspaces stand where every uid can reach them."""
-    assert os.stat(tempfile.gettempdir()).st_mode & 0o001
+    assert Path(tempfile.gettempdir()).stat().st_mode & 0o001

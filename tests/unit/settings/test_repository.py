@@ -71,6 +71,7 @@ BOMB = "version: 1\na: &a [1,1]\nb: &b [*a,*a]\nc: &c [*b,*b]\n"
         (b"version: 1\n\x00", "cannot be read as YAML"),
         ("#" * 70_000, ":1:1: is larger than 64 KiB"),
         ("a: " + "[" * 30_000, "has more than 20 levels"),
+        ("version: 1\na: " + "[" * 25 + "]" * 25, ":2:23: has more than 20 levels"),
         ("version: 1\nx: " + "9" * 20_000, "`"),
     ],
 )

@@ -21,7 +21,7 @@ async def context() -> AsyncIterator[ToolContext]:
     uid = UID if os.geteuid() == 0 else None
     if uid is not None:
         os.chown(base, uid, uid)
-    base.chmod(0o755)
+    os.chmod(base, 0o755)  # noqa: PTH101 - one call to the kernel
     sandbox = ProcessSandbox(base, uid=uid)
     yield ToolContext(sandbox, FileLedger())
     await sandbox.close()
@@ -30,4 +30,5 @@ async def context() -> AsyncIterator[ToolContext]:
 
 @pytest.fixture
 def toolset(context: ToolContext) -> StandardToolset:
+    """All tools on it."""
     return StandardToolset(standard_tools(), context)

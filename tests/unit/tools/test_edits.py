@@ -1,5 +1,7 @@
 """The heart of `edit`, by table and by property."""
 
+# ruff: noqa: RUF001 - these characters are meant
+
 import re
 from pathlib import Path
 
@@ -54,10 +56,11 @@ def test_all_cases_are_read() -> None:
 
 
 SOME = st.text("ab \n", max_size=20)
-WILD = st.text("ab \t\r\n“\"-–1|", max_size=40)
+WILD = st.text('ab \t\r\n“"-–1|', max_size=40)
 
 
 def apart(text: str, old: str) -> int:
+    """Count the places, those that overlap too."""
     return sum(text.startswith(old, at) for at in range(len(text)))
 
 
@@ -138,10 +141,14 @@ def test_large_file() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["# ... rest of the code unchanged ...", "// ... existing code ...", "# rest of code unchanged", "/* ... rest of file */",
-     "<!-- rest of the document unchanged -->", "    # ... (remaining methods unchanged)",
+    ["# ... rest of the code unchanged ...",
+     "// ... existing code ...", "# rest of code unchanged", "/* ... rest of file */",
+     "<!-- rest of the document unchanged -->",
+     "    # ... (remaining methods unchanged)",
      "... rest of the function ...", "// keep the rest of the file the same", "# existing imports...",
-     "{/* ... existing code ... */}", "-- rest of the script is unchanged", "# The rest of the class remains the same.",
+     "{/* ... existing code ... */}",
+     "-- rest of the script is unchanged",
+     "# The rest of the class remains the same.",
      "# … rest of the code …", "// ...rest of code unchanged", "# [rest of code unchanged]"],
 )  # fmt: skip
 def test_placeholders(line: str) -> None:
@@ -153,7 +160,8 @@ def test_placeholders(line: str) -> None:
     "line",
     ["...", "# ...", "return rest", "# the rest of the file is parsed lazily", "rest of the code unchanged",
      "remaining = total - used", "# TODO: handle remaining items", "// existing users keep their token",
-     "    existing_code = load()", "# same as before", "def rest(): ...", "const {a, ...rest} = props;", "# Remaining lines",
+     "    existing_code = load()", "# same as before", "def rest(): ...", "const {a, ...rest} = props;",
+     "# Remaining lines",
      "print('... rest of the code unchanged ...')", "[...existing, item]", "{...rest}", "# See the previous section."],
 )  # fmt: skip
 def test_no_placeholders(line: str) -> None:
@@ -164,5 +172,5 @@ def test_no_placeholders(line: str) -> None:
 @pytest.mark.parametrize("data", [b"a\0b", b"caf\xe9"])
 def test_no_text(data: bytes) -> None:
     """What is not UTF-8 text is never taken for it."""
-    with pytest.raises(ToolError, match="binary_file|not_utf8"):
+    with pytest.raises(ToolError, match=r"binary_file|not_utf8"):
         decode(data, "x")

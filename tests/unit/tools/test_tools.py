@@ -1,5 +1,7 @@
 """Each tool on a real workspace."""
 
+# ruff: noqa: RUF001 - these characters are meant
+
 import json
 from collections.abc import Awaitable, Callable
 
@@ -35,6 +37,7 @@ def put(context: ToolContext) -> Callable[..., Awaitable[None]]:
 
 
 async def raw(context: ToolContext, path: str) -> bytes:
+    """Read past the tools."""
     return (await context.sandbox.open(path, limit_bytes=1 << 20)).data
 
 
@@ -75,7 +78,9 @@ async def test_read_odd(use: Use, put: Use) -> None:
     assert (await use("read", path="empty")).text == "(empty)"
     assert (await use("read", path="binary")).text.startswith("binary_file")
     assert (await use("read", path="dos")).text == "lines 1–2 of 2; lines end in CRLF\na\nb"
-    assert (await use("read", path="latin")).text == "lines 1–1 of 1; not UTF-8: shown with �, cannot be edited as text\ncaf�"
+    assert (
+        await use("read", path="latin")
+    ).text == "lines 1–1 of 1; not UTF-8: shown with �, cannot be edited as text\ncaf�"
     assert (await use("read", path="nothing")).text == "not_found: no such file: nothing"
     for path in ("../x", "/etc/passwd", ".git/config"):
         assert (await use("read", path=path)).is_error
@@ -93,14 +98,14 @@ async def test_list_and_search(use: Use, put: Use) -> None:
     assert (await use("search", pattern="(")).text.startswith("bad_pattern")
 
 
-async def test_long_lists(use: Use, put: Use, context: ToolContext) -> None:
+async def test_long_lists(use: Use, context: ToolContext) -> None:
     """Both stop at their limit and say how much there is."""
     await context.sandbox.run("mkdir d; for i in $(seq 600); do echo needle > d/$i; done", timeout_s=30)
     assert (await use("list")).text.endswith("\n[500 of 600; narrow the pattern]")
     assert (await use("search", pattern="needle")).text.endswith("\n[200 of 600 lines; narrow the pattern or the glob]")
 
 
-async def test_write(use: Use, put: Use, context: ToolContext) -> None:
+async def test_write(use: Use, context: ToolContext) -> None:
     """A new file is made with its folders; one that was written may be written again."""
     output = await use("write", path="a/b.txt", content="x\ny")
     assert (output.text, output.changed) == ("created a/b.txt (2 lines)", ("a/b.txt",))
@@ -140,7 +145,7 @@ async def test_write_keeps(use: Use, put: Use, context: ToolContext) -> None:
         assert await raw(context, name) == data
 
 
-async def test_placeholder(use: Use, put: Use, context: ToolContext) -> None:
+async def test_placeholder(use: Use) -> None:
     """A whole file with a line that stands for code is refused."""
     output = await use("write", path="a.py", content="def f():\n    pass\n# ... rest of the code unchanged ...\n")
     assert output.text.startswith("placeholder:")
@@ -151,9 +156,7 @@ async def test_edit(use: Use, put: Use, context: ToolContext) -> None:
     """An edit shows the diff, says how it matched, keeps the mode and changes nothing else."""
     await put("a.py", b"def f():\n    return 1\n\n\ndef g():\n    return 2\n", "755")
     output = await use("edit", path="a.py", old="    return 1", new="    return 10")
-    assert output.text == (
-        "edited a.py\n@@ -1,5 +1,5 @@\n def f():\n-    return 1\n+    return 10\n \n \n def g():"
-    )
+    assert output.text == ("edited a.py\n@@ -1,5 +1,5 @@\n def f():\n-    return 1\n+    return 10\n \n \n def g():")
     assert (output.changed, output.summary) == (("a.py",), "a.py")
     output = await use("edit", path="a.py", old="return 2\n", new="return 3\n")
     assert not output.is_error
@@ -220,5 +223,7 @@ def test_schemas() -> None:
     text = json.dumps([[spec.name, spec.description, spec.parameters] for spec in specs])
     assert len(text) < 2000
     assert not [word for word in ("title", "$defs", "anyOf", "maxLength") if word in text]
-    assert text == json.dumps([[spec.name, spec.description, spec.parameters] for spec in (tool.spec for tool in standard_tools())])
+    assert text == json.dumps(
+        [[spec.name, spec.description, spec.parameters] for spec in (tool.spec for tool in standard_tools())]
+    )
     assert {tool.spec.name for tool in standard_tools() if tool.reads_only} == {"finish", "list", "read", "search"}

@@ -68,6 +68,7 @@ class Talker:
         self._error = error
 
     async def call(self, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
+        """Do so, or fail."""
         if self._error is not None:
             raise self._error
         return ToolOutput(str(arguments["text"]) * int(str(arguments["times"])), "said\0", changed=None)

@@ -42,11 +42,11 @@ class Door:
 
 
 def receiver(
-    store: DeliveryStore, woken: list[int], *secrets: bytes, patience: Patience = Patience()
+    store: DeliveryStore, woken: list[int], *secrets: bytes, patience: Patience | None = None
 ) -> WebhookReceiver:
     """Make a receiver that serves `acme/*`."""
     understand = understanding(lambda name: name.startswith("acme/"), own_app_id=1, own_user_ids=(99,))
-    return WebhookReceiver(store, secrets, understand, lambda: NOW, lambda: woken.append(1), patience)
+    return WebhookReceiver(store, secrets, understand, lambda: NOW, lambda: woken.append(1), patience or Patience())
 
 
 @pytest.fixture(scope="module", params=["httptools", "h11"])

@@ -32,7 +32,7 @@ def create_review(call: Call) -> Answer:
     issue, body = call.pull(), Body(call.raw)
     state = STATES.get(body.text("event", "COMMENT"))
     if state is None:
-        raise HubError(422, "Unprocessable Entity", errors=[{"message": "Variable $event is invalid"}])
+        raise HubError(422, "Unprocessable Entity", errors=["Variable $event is invalid"])
     comments = [_line_comment(comment) for comment in body.objects("comments")]
     review = call.hub.review(issue, call.user, state, body.text("body", ""), comments)
     return Answer(review_json(call.hub, issue, review))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.testing.hub.diffs import Place, locate
-from bot.testing.hub.errors import HubError, invalid, not_found
+from bot.testing.hub.errors import HubError, not_found
 from bot.testing.hub.records import Issue, Repository, Review, ReviewComment, ReviewState, Thread, User
 from bot.testing.hub.shapes.common import Json
 from bot.testing.hub.shapes.issues import review_json
@@ -116,11 +116,11 @@ class Reviews(Pushes):
         base = git.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
         patch = next((c.patch for c in git.diff(base, pull.head_sha) if c.path == comment.path), None)
         if patch is None:
-            raise HubError(422, "Unprocessable Entity", errors=[{"message": "Path could not be resolved"}])
+            raise HubError(422, "Unprocessable Entity", errors=["Path could not be resolved"])
         place = locate(patch, comment.line, comment.side)
         if place is None:
-            message = "pull_request_review_thread.line must be part of the diff"
-            raise invalid("PullRequestReviewComment", "line", message=message)
+            message = "Pull request review thread line must be part of the diff"
+            raise HubError(422, "Unprocessable Entity", errors=[message])
         return place
 
     def _start_thread(self, issue: Issue, review: Review, comment: LineComment, place: Place) -> None:
@@ -173,6 +173,6 @@ def _check_review(issue: Issue, by: User, state: ReviewState, body: str, comment
     if by is issue.user and state in ("APPROVED", "CHANGES_REQUESTED"):
         verb = "approve" if state == "APPROVED" else "request changes on"
         message = f"Can not {verb} your own pull request"
-        raise HubError(422, "Unprocessable Entity", errors=[{"message": f"Review {message}"}])
+        raise HubError(422, "Unprocessable Entity", errors=[f"Review {message}"])
     if not body.strip() and not comments and state != "APPROVED":
-        raise invalid("PullRequestReview", "body", "missing_field")
+        raise HubError(422, "Unprocessable Entity", errors=["Review body can not be blank"])
