@@ -46,12 +46,19 @@ def new_id() -> str:
     return uuid.uuid4().hex  # noqa: TID251 - these are the ids that others take
 
 
-def load(config: Path | None, flags: dict[str, object]) -> ServerSettings:
-    """Read what the operator says, take its secrets out of the environment, and begin the log."""
+def load(config: Path | None, flags: dict[str, object], *, quiet: bool = False) -> ServerSettings:
+    """Read what the operator says, take its secrets out of the environment, and begin the log.
+
+    Args:
+        config: the file that a flag names.
+        flags: values of flags by dotted key; None counts as not given.
+        quiet: whether the terminal is for people, so that only warnings are logged unless somebody asked for more.
+    """
     environ = environment()
     settings = load_server(config, environ, flags)
     take_secrets(environ)
-    log.configure(settings.log.level, settings.log.format, sys.stderr)
+    told = settings.log.level != ServerSettings().log.level
+    log.configure("WARNING" if quiet and not told else settings.log.level, settings.log.format, sys.stderr)
     for secret in secret_values(settings):
         log.register_secret(secret)
     return settings
@@ -111,6 +118,14 @@ def make_workspaces(settings: ServerSettings) -> Workspaces:
         ca_bundle=settings.network.ca_bundle,
         https_proxy=settings.network.https_proxy,
     )
+
+
+def make_checkout(settings: ServerSettings) -> Workspaces:
+    """Make working copies that are people's own checkouts."""
+    from bot.workspace.inplace import InPlaceWorkspaces
+
+    place = settings.workspace
+    return InPlaceWorkspaces(settings.state_dir, max_files=place.max_files, max_bytes=place.max_mib << 20)
 
 
 async def make_sandbox(opened: Opened) -> Sandbox:

@@ -8,6 +8,7 @@ BotError                            everything we raise on purpose
 │   └── TaskRefused
 ├── OperatorError                   printed at start (exit 4); at run time logged, health turns red
 ├── ToolError                       goes back to the model as a failed result; the run goes on
+│   └── MalformedCall               the call could not be read: nothing was tried
 ├── ModelError
 │   ├── ModelUnavailable            overloaded, rate limited or unreachable
 │   ├── ContextOverflow
@@ -66,6 +67,10 @@ class OperatorError(BotError):
 
 class ToolError(BotError):
     """A tool could not do what the model asked; the text goes back to the model."""
+
+
+class MalformedCall(ToolError):
+    """A tool call that cannot be read: an unknown tool, no JSON, arguments that do not fit the schema."""
 
 
 class ModelError(BotError):

@@ -229,6 +229,6 @@ def configure(level: str, format: Format, stream: TextIO) -> None:  # noqa: A002
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(level)
-    # They log each request's URL at INFO, and some URLs are secrets.
-    for name in ("httpx", "httpcore", "hpack"):
+    # They log each request's URL at INFO, and some URLs are secrets; alembic says nothing of use there.
+    for name in ("httpx", "httpcore", "httpx2", "httpcore2", "hpack", "alembic", "uvicorn.access"):
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level]))

@@ -47,6 +47,7 @@ class LimitGuard:
         self.limits = limits
         self.spent = Spent()
         self._format_errors = 0
+        self._seen: set[str] = set()
         self._repeats: Counter[str] = Counter()
 
     def check(self) -> None:
@@ -81,9 +82,13 @@ class LimitGuard:
     def repeated(self, call: ToolCall, result: ToolResult) -> bool:
         """Count a call with its result; True where the model should be told that it repeats itself.
 
-        The result is part of the key: a test that is run again and again with other outcomes is no repetition.
+        The result is part of the key: a test that is run again and again with other outcomes is no repetition. What
+        was never seen before is progress, behind which the count begins anew: a linter may pass after each of many edits.
         """
         key = _digest(call, result)
+        if key not in self._seen:
+            self._seen.add(key)
+            self._repeats.clear()
         self._repeats[key] += 1
         if self._repeats[key] >= REPEATS_STOP:
             raise LimitReached("repeats", self._repeats[key], REPEATS_STOP)

@@ -28,7 +28,7 @@ Unsafe = Annotated[
     bool,
     typer.Option(
         "--unsafe-no-sandbox",
-        help="Run the model's commands under their own user id but in no sandbox. Only for repositories that you trust.",
+        help="Run the model's commands with no sandbox, under their own user id at most. Only for what you trust.",
     ),
 ]
 

@@ -13,6 +13,7 @@ from typing import Literal
 from bot import bootstrap
 from bot.cli.approval import Approval, Asking
 from bot.cli.play import executor, worked
+from bot.cli.sandboxing import hide
 from bot.cli.screen import Screen, exit_code
 from bot.domain.refs import RepositoryRef
 from bot.errors import OperatorError
@@ -57,8 +58,9 @@ def work(
     if sys.platform != "linux":
         raise OperatorError("`run` needs Linux (or WSL 2); on macOS use the container")
     request = _request(issue, task)
+    hide()
     flags: dict[str, object] = {"models.act": model, "state_dir": str(state) if state else None}
-    settings = bootstrap.load(config, flags)
+    settings = bootstrap.load(config, flags, quiet=True)
     return asyncio.run(_work(settings, repo.resolve(), request, Screen(as_json=as_json), approve, in_place=in_place))
 
 

@@ -1,4 +1,6 @@
-"""What people are told about the missing sandbox, and where it is asked for."""
+"""What people are told about the missing sandbox, where it is asked for, and what we keep from the model's commands."""
+
+import sys
 
 from bot.errors import OperatorError
 from bot.settings.server import ServerSettings
@@ -10,6 +12,19 @@ NO_SANDBOX = (
 
 
 def require(settings: ServerSettings) -> None:
-    """Refuse to run the model's commands without a sandbox where nobody said so."""
+    """Refuse to run the model's commands without a sandbox where nobody said so; else hide from them."""
     if not settings.sandbox.unsafe_no_sandbox:
         raise OperatorError(NO_SANDBOX)
+    hide()
+
+
+def hide() -> None:
+    """Close this process to others of its own uid: the environment it was started with holds secrets.
+
+    Taking a variable out of the environment does not take it out of `/proc/PID/environ`, and where the server is not
+    root the model's commands have its uid.
+    """
+    from bot.sandbox.helper.kernel import SET_DUMPABLE, prctl
+
+    if sys.platform == "linux":
+        prctl(SET_DUMPABLE, 0)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from contextlib import suppress
 
 from bot.domain.events import RunFinished
 from bot.domain.task import Run
@@ -66,10 +67,9 @@ class Admission:
             except Exception:
                 # The database may be away for a moment; the queue is looked at again.
                 log.exception("admission.failed")
-            try:
-                await asyncio.wait_for(self._wake.wait(), SWEEP_S)
-            except TimeoutError:
-                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SWEEP_S):
+                    await self._wake.wait()
 
     async def _take_new(self) -> None:
         free = self._slots - len(self._active)
@@ -92,7 +92,7 @@ class Admission:
             await self._engine.recover(run, executor)
 
     async def _poisonous(self, run: Run) -> bool:
-        """Count takeovers that met no new step since the one before; a worker that dies at work is no fault of the run."""
+        """Count takeovers in a row that met no new step; a worker that dies at its work is no fault of the run."""
         slot = f"attempts.{run.seq}"
         kept = await self._desk.store.effect(run.task_id, slot)
         steps, fruitless = json.loads(kept.remote_id) if kept else (-1, 0)

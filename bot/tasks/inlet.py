@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from bot.errors import BotError, RateLimited
@@ -55,10 +56,9 @@ class Inlet:
             except Exception:
                 # The database may be away for a moment; the deliveries are looked at again.
                 log.exception("inlet.failed")
-            try:
-                await asyncio.wait_for(self._wake.wait(), LOOK_S)
-            except TimeoutError:
-                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._wake.wait()
 
     async def _round(self) -> None:
         now = self._clock()

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from bot.domain.command import Fix
 from bot.domain.task import Run, Task
@@ -166,7 +166,7 @@ class GitHubPublisher:
                 deletions=commit.deletions if commit else 0,
                 checks=standing.check_rows(),
                 commands=standing.command_rows(),
-                settings=standing.started.settings if standing.started else {},
+                settings=_applied(standing.started.settings) if standing.started else {},
                 notices=standing.notices,
                 word=self._settings.command,
             )
@@ -174,6 +174,18 @@ class GitHubPublisher:
 
     def _github(self, task: Task) -> GitHub:
         return self._app.installation(task.installation_id)
+
+
+def _applied(settings: Mapping[str, object]) -> dict[str, object]:
+    """Put each setting and who decided it into one line."""
+    origins = settings.get("origins")
+    by = origins if isinstance(origins, dict) else {}
+    shown = {name: value for name, value in settings.items() if name not in {"origins", "ignored"}}
+    return {name: f"{_plain(value)} ({by.get(name, 'default')})" for name, value in shown.items()}
+
+
+def _plain(value: object) -> str:
+    return ", ".join(str(one) for one in value) or "none" if isinstance(value, list) else str(value)
 
 
 def _slot(run: Run) -> str:

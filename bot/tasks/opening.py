@@ -48,7 +48,7 @@ async def begin(scene: Scene) -> tuple[RunSettings, datetime]:
         await desk.publisher.announce(task, run, settings)
         return {"settings": settings_to_data(settings), "started": desk.clock().isoformat()}
 
-    value = cast("dict[str, object]", await scene.steps.do("announce", action))
+    value = cast("dict[str, object]", await scene.steps.do("announce", action, patient=True))
     settings = settings_from_data(cast("dict[str, object]", value["settings"]))
     return settings, datetime.fromisoformat(str(value["started"]))
 
@@ -73,7 +73,7 @@ async def prepare(scene: Scene) -> Prepared:
             "heard": int(kept.remote_id) if kept else 0,
         }
 
-    value = cast("dict[str, object]", await scene.steps.do("prepare", action, stoppable=True))
+    value = cast("dict[str, object]", await scene.steps.do("prepare", action, stoppable=True, patient=True))
     expected = cast("str | None", value["expected"])
     lease.branch = task.branch if expected else task.base_branch
     lease.commit = lease.commit or str(value["base"])

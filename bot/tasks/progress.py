@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 
 from bot.errors import BotError
 from bot.tasks.desk import Desk
@@ -29,10 +30,9 @@ async def follow(desk: Desk, run_id: str) -> None:
                     await desk.publisher.progress(task, run)
                 except BotError as error:
                     log.warning("progress.failed", extra={"run": run_id, "error": str(error)})
-            try:
-                await asyncio.wait_for(bell.wait(), LOOK_S)
-            except TimeoutError:
-                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await bell.wait()
     finally:
         desk.bells.pop(run_id, None)
 

@@ -41,7 +41,7 @@ async def deliver(scene: Scene, prepared: Prepared, *, summary: str, complete: b
             await scene.recorder.note("pull", PullOpened(published.number, published.url, updated=updated))
         return asdict(published)
 
-    await scene.steps.do("pull", action)
+    await scene.steps.do("pull", action, patient=True)
     return work
 
 
@@ -84,4 +84,4 @@ async def _push(scene: Scene, prepared: Prepared, sha: str, *, beside: bool) -> 
             await scene.recorder.note("push", BranchPushed(branch, sha))
         return branch
 
-    return str(await scene.steps.do("push", action))
+    return str(await scene.steps.do("push", action, patient=True))

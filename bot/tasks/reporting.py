@@ -1,16 +1,21 @@
 """How a run ends: the transcript is kept, the end recorded, and people told."""
 
+import logging
 from collections.abc import Sequence
 
 from bot.domain.events import Notice, RunFinished
 from bot.domain.messages import Message
 from bot.domain.task import Task
+from bot.errors import BotError
 from bot.store.base import Effect
 from bot.tasks.desk import Desk
 from bot.tasks.engines.base import Json
 from bot.tasks.opening import INBOX
 from bot.tasks.recorder import Recorder
 from bot.tasks.scene import Scene
+
+
+log = logging.getLogger(__name__)
 
 
 async def report(scene: Scene, fact: RunFinished, transcript: Sequence[Message]) -> None:
@@ -22,10 +27,18 @@ async def report(scene: Scene, fact: RunFinished, transcript: Sequence[Message])
         await recorder.note("finished", fact)
         await _late(desk, recorder, task)
         await desk.publisher.report(task, run)
+        return None
+
+    async def close() -> Json:
         await desk.store.finish(task.id, run.seq, fact.outcome, fact.reason, desk.clock())
         return None
 
-    await scene.steps.do("report", action)
+    try:
+        await scene.steps.do("report", action, patient=True)
+    except BotError as error:
+        # The record is right all the same, and the next thing that is shown of the task shows it.
+        log.error("report.failed", extra={"run": run.id, "error": str(error)})  # noqa: TRY400 - no fault of ours
+    await scene.steps.do("close", close)
     desk.ring(run.id)
 
 

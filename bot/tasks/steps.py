@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable
-from typing import TypeVar, cast
+from typing import cast
 
 from bot import errors
 from bot.errors import BotError, Cancelled, GitHubError, ModelUnavailable, RateLimited
 from bot.store.base import TaskStore
 from bot.tasks.engines.base import Json, Step
+
+log = logging.getLogger(__name__)
 
 ENVELOPE_CHARS = 64_000
 """A larger value goes into a blob; the engine's record holds its hash."""
@@ -25,33 +28,50 @@ REGISTRY = (
     "push",
     "pull",
     "report",
+    "close",
 )
 """The kinds of steps of a run, in the order in which a run first meets them; names begin with one of these."""
 
-Value = TypeVar("Value")
+PATIENCE_S = (2.0, 4.0, 8.0, 16.0, 30.0, 60.0, 120.0, 240.0)
+"""Waits between the tries of a patient step."""
+LONGEST_S = 3_700.0
+"""A primary rate limit of GitHub ends within the hour; a longer wait ends the run instead."""
 
 
 class Steps:
     """Makes the steps of one run; the only way in which a workflow touches the world."""
 
-    def __init__(self, step: Step, store: TaskStore, stop: asyncio.Event) -> None:
+    def __init__(
+        self,
+        step: Step,
+        store: TaskStore,
+        stop: asyncio.Event,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._sleep = sleep
         self._step = step
         self._store = store
         self._stop = stop
 
-    async def do(self, name: str, action: Callable[[], Awaitable[Json]], *, stoppable: bool = False) -> Json:
+    async def do(
+        self, name: str, action: Callable[[], Awaitable[Json]], *, stoppable: bool = False, patient: bool = False
+    ) -> Json:
         """Run an action as a step and return its value, from the record where there is one.
 
         Args:
             name: unique in the run and deterministic.
             action: returns JSON; may raise any BotError, which a replay raises again.
             stoppable: whether a person's stop may cut it short.
+            patient: whether it is tried again for some minutes where the error says that this may help; for what talks
+                to GitHub and looks its effects up before it makes them.
 
         Raises:
             BotError: what the action raised, as the same class.
             Cancelled: a person stopped the run while it went on.
         """
-        envelope = await self._step(name, lambda: self._envelope(action, stoppable=stoppable))
+        tried = (lambda: self._persist(action)) if patient else action
+        envelope = await self._step(name, lambda: self._envelope(tried, stoppable=stoppable))
         return await self._open(cast("dict[str, object]", envelope))
 
     async def _envelope(self, action: Callable[[], Awaitable[Json]], *, stoppable: bool) -> Json:
@@ -65,6 +85,21 @@ class Steps:
         if len(text) > ENVELOPE_CHARS:
             return {"blob": await self._store.put_blob(text.encode())}
         return {"value": value}
+
+    async def _persist(self, action: Callable[[], Awaitable[Json]]) -> Json:
+        """Try again what may succeed later, for about ten minutes in all; a rate limit says itself how long."""
+        for wait_s in PATIENCE_S:
+            try:
+                return await action()
+            except BotError as error:
+                if not error.retryable:
+                    raise
+                asked = error.retry_after_s if isinstance(error, RateLimited) else 0.0
+                if asked > LONGEST_S:
+                    raise
+                log.warning("step.again", extra={"error": str(error), "wait_s": max(wait_s, asked)})
+                await self._sleep(max(wait_s, asked))
+        return await action()
 
     async def _race(self, action: Callable[[], Awaitable[Json]]) -> Json:
         work = asyncio.ensure_future(action())

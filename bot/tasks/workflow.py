@@ -37,6 +37,8 @@ class Ending:
     outcome: Outcome
     reason: str
     summary: str = ""
+    kept: bool = False
+    """Whether the working copy holds work that could not be published, so that it has to stay."""
 
 
 class Workflow:
@@ -58,6 +60,9 @@ class Workflow:
         finally:
             await life.close()
         await report(life.scene, _finished(life, ending), life.transcript)
+        if not ending.kept:
+            # What was made is on the remote; a further run makes the copy anew, and the uid is free for another task.
+            await self._desk.workspaces.forget(task_id)
 
 
 def _finished(life: "_Life", ending: Ending) -> RunFinished:
@@ -144,7 +149,7 @@ class _Life:
             work = await deliver(self.scene, prepared, summary=summary, complete=finished is not None)
         except BotError as error:
             reason = f"{ending.reason} The work could not be published: {error}".strip()
-            return Ending("failed", reason, summary)
+            return Ending("failed", reason, summary, kept=True)
         if work is None and ending.outcome == "done":
             return Ending("failed", "No file was changed, so there is no pull request.", summary)
         return Ending(ending.outcome, ending.reason, summary)

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from bot.domain.messages import ToolSpec
-from bot.errors import ToolError
+from bot.errors import MalformedCall
 
 
 class Arguments(BaseModel):
@@ -38,7 +38,7 @@ def parse(kind: type[Made], arguments: Mapping[str, object]) -> Made:
     except ValidationError as error:
         wrong = [f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}" for item in error.errors()]
         allowed = ", ".join(_described(kind))
-        raise ToolError(f"bad_arguments: {'; '.join(wrong)}. Allowed: {allowed}") from None
+        raise MalformedCall(f"bad_arguments: {'; '.join(wrong)}. Allowed: {allowed}") from None
 
 
 def _described(kind: type[Arguments]) -> list[str]:

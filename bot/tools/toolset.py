@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from bot.domain.messages import ToolSpec
-from bot.errors import ToolError
+from bot.errors import MalformedCall, ToolError
 from bot.sandbox.output import clip
 from bot.tools.base import Tool, ToolContext, ToolOutput
 
@@ -37,7 +37,8 @@ class StandardToolset:
         try:
             output = await self._call(name, arguments)
         except ToolError as error:
-            return ToolOutput(fit(str(error), _TEXT_CHARS), fit(name, 100), is_error=True)
+            malformed = isinstance(error, MalformedCall)
+            return ToolOutput(fit(str(error), _TEXT_CHARS), fit(name, 100), is_error=True, malformed=malformed)
         return ToolOutput(
             fit(output.text, _READ_CHARS if self.reads_only(name) else _TEXT_CHARS),
             fit(output.summary, 500),
@@ -51,7 +52,7 @@ class StandardToolset:
     async def _call(self, name: str, arguments: str) -> ToolOutput:
         tool = self._tools.get(name)
         if tool is None:
-            raise ToolError(f"unknown_tool: {name[:100]!r}; the tools are {', '.join(self._tools)}")
+            raise MalformedCall(f"unknown_tool: {name[:100]!r}; the tools are {', '.join(self._tools)}")
         return await tool.call(read_arguments(arguments, repair=tool.reads_only), self._context)
 
 
@@ -71,12 +72,12 @@ def read_arguments(text: str, *, repair: bool) -> dict[str, object]:
         ToolError: it is no object, or names something twice.
     """
     if len(text) > _ARGUMENT_CHARS:
-        raise ToolError(f"bad_arguments: more than {_ARGUMENT_CHARS} characters")
+        raise MalformedCall(f"bad_arguments: more than {_ARGUMENT_CHARS} characters")
     value = _decode(text) if text.strip() else {}
     if repair and isinstance(value, str):
         value = _decode(value)
     if not isinstance(value, dict):
-        raise ToolError("bad_arguments: the arguments are no JSON object")
+        raise MalformedCall("bad_arguments: the arguments are no JSON object")
     return {str(key): item for key, item in value.items()}
 
 
@@ -84,18 +85,18 @@ def _decode(text: str) -> object:
     try:
         value: object = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError:
-        raise ToolError("bad_arguments: nested too deep") from None
+        raise MalformedCall("bad_arguments: nested too deep") from None
     except ValueError as error:
-        raise ToolError(f"bad_arguments: no valid JSON: {error}") from None
+        raise MalformedCall(f"bad_arguments: no valid JSON: {error}") from None
     return value
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise ToolError("bad_arguments: a name is given twice")
+        raise MalformedCall("bad_arguments: a name is given twice")
     return made
 
 
 def _no_constant(name: str) -> object:
-    raise ToolError(f"bad_arguments: {name} is no JSON")
+    raise MalformedCall(f"bad_arguments: {name} is no JSON")

@@ -46,6 +46,11 @@ class Workspace(Protocol):
         """The work tree; holds no `.git`."""
         ...
 
+    @property
+    def git_dir(self) -> Path:
+        """The git directory, outside the work tree."""
+        ...
+
     async def checkpoint(self, paths: Sequence[str] | None, message: str, at: datetime) -> str:
         """Keep the work tree as a commit on the work-in-progress ref and return its id.
 

@@ -16,6 +16,24 @@ from bot.workspace.tree import Limits
 from bot.workspace.uids import POOL, allocate
 from bot.workspace.worktree import GitWorkspace
 
+LEFT_BEHIND = b"""\
+.issuewright-*.tmp
+__pycache__/
+*.py[cod]
+.pytest_cache/
+.mypy_cache/
+.ruff_cache/
+.coverage
+.tox/
+.nox/
+node_modules/
+.gradle/
+.DS_Store
+"""
+"""What running a project leaves behind; kept out of commits also where the repository's own `.gitignore` forgets it.
+
+Files that the repository tracks are no matter of ignore rules.
+"""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -62,7 +80,9 @@ class GitWorkspaces:
         for folder in (self._state, self._tasks, task):
             folder.chmod(0o711)
         owner = await allocate(self._tasks, task.name, self._uids)
-        workspace = GitWorkspace(self._git, git_dir, task / "tree", origin, limits=self._limits, owner=owner)
+        workspace = GitWorkspace(
+            self._git, git_dir, task / "tree", origin, limits=self._limits, owner=owner, excludes=LEFT_BEHIND
+        )
         if workspace.root.is_dir():
             await workspace.restore(base)
         else:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.errors import RepositoryRefused, WorkspaceError
+from bot.workspace.base import Identity
 from bot.workspace.git import Git
 
 
@@ -22,6 +23,44 @@ class Checkout:
     def objects(self) -> Path:
         """The object folder."""
         return self.common_dir / "objects"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A person's checkout as a task of the terminal needs it."""
+
+    root: Path
+    branch: str
+    """What is checked out; `HEAD` where that is no branch."""
+    author: Identity
+    """Whom git knows here."""
+
+
+async def place_of(git: Git, path: Path) -> Place:
+    """Look at a person's checkout.
+
+    Raises:
+        RepositoryRefused: it is none, or it has no commit.
+    """
+    checkout = locate(path)
+    if await tip(git, checkout, "HEAD") is None:
+        raise RepositoryRefused("the repository is empty; make a first commit, then ask again")
+    head = await git.run(checkout.git_dir, "symbolic-ref", "--quiet", "--short", "HEAD", trusted=True)
+    name = await _configured(git, checkout, "user.name")
+    email = await _configured(git, checkout, "user.email")
+    return Place(path, head.text or "HEAD", Identity(name or "issuewright", email or "noreply@issuewright.invalid"))
+
+
+async def _configured(git: Git, checkout: Checkout, key: str) -> str:
+    """Read a setting of the repository, else of the person; our git reads no person's file by itself."""
+    own = await git.run(checkout.git_dir, "config", key, trusted=True)
+    if own.text:
+        return own.text
+    for file in (Path.home() / ".gitconfig", Path.home() / ".config/git/config"):
+        kept = await git.run(checkout.git_dir, "config", f"--file={file}", "--includes", key, trusted=True)
+        if kept.text:
+            return kept.text
+    return ""
 
 
 def locate(path: Path) -> Checkout:

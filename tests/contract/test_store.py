@@ -84,10 +84,9 @@ async def test_of_a_hundred_at_once_one_is_new(deliveries: DeliveryStore) -> Non
 async def test_pending_is_oldest_first_and_settled_ones_leave(deliveries: DeliveryStore, place: Place) -> None:
     """Pending deliveries come oldest first, and settled ones are none of them."""
     late, early = place.clock(), START
-    await deliveries.add(delivery("b", at=late))
-    await deliveries.add(delivery("a", at=early))
-    await deliveries.add(delivery("c", at=late))
-    assert [found.guid for found in await deliveries.pending(limit=2)] == ["a", "b"]
+    for guid, at in (("c", late), ("b", early), ("a", late)):
+        await deliveries.add(delivery(guid, at=at))
+    assert [found.guid for found in await deliveries.pending(limit=2)] == ["b", "a"]
     await deliveries.settle("a", "failed", EVIL)
     assert [found.guid for found in await deliveries.pending()] == ["b", "c"]
     settled = await deliveries.get("a")
@@ -200,11 +199,12 @@ async def test_a_pull_request_belongs_to_its_task(store: TaskStore) -> None:
 
 
 async def test_position_counts_the_queued_before(store: TaskStore, place: Place) -> None:
-    """Position counts the queued before."""
-    accepted = [await store.accept(request(f"k{number}", number=number), place.clock()) for number in range(1, 4)]
+    """Position counts the queued runs that `admit` takes earlier, those of the same moment too."""
+    times = [place.clock(), *[place.clock()] * 2]
+    accepted = [await store.accept(request(f"k{number}", number=number), times[number]) for number in range(3)]
     assert [one.position for one in accepted] == [0, 1, 2]
-    await store.admit("e", slots=1, per_installation=9)
-    assert (await store.accept(request("k3", number=3), START)).position == 1
+    assert numbers(await store.admit("e", slots=2, per_installation=9)) == [0, 1]
+    assert (await store.accept(request("k2", number=2), START)).position == 0
     assert (await store.accept(request("k1", number=1), START)).position == 0
 
 
@@ -393,8 +393,7 @@ async def test_an_event_is_posted_once(store: TaskStore) -> None:
     assert not await store.post(task, "stop", author="bea", text="", event_key="first")
     assert await store.post(task, "stop", author="bea", text="", event_key="k2")
     steer, stop = await store.inbox(task)
-    assert steer == InboxItem(steer.id, "steer", "bea", CLEAN)
-    assert stop == InboxItem(stop.id, "stop", "bea", "")
+    assert (steer, stop) == (InboxItem(steer.id, "steer", "bea", CLEAN), InboxItem(stop.id, "stop", "bea", ""))
     assert steer.id < stop.id
     assert await store.inbox(task, after=steer.id) == [stop]
     with pytest.raises(KeyError):

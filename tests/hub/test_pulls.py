@@ -138,7 +138,10 @@ def test_threads_have_nodes_and_grow_old(world: World, pull: Issue) -> None:
 
 def test_a_merge_closes_and_makes_a_commit_of_two(world: World, pull: Issue) -> None:
     """The base branch holds both parents; a merged pull request cannot be opened again."""
+    issue = world.hub.open_issue(world.repository, world.owner, "Bug")
+    world.hub.edit_issue(pull, world.owner, body=f"Fixes #{issue.number}, see #{pull.number}")
     sha = world.hub.merge_pull(pull, world.owner)
+    assert (issue.state, issue.state_reason) == ("closed", "completed")
     shown = world.as_bot().get(f"{world.path}/pulls/{pull.number}").json()
     assert (shown["merged"], shown["state"], shown["merge_commit_sha"]) == (True, "closed", sha)
     commit = world.as_bot().get(f"{world.path}/git/commits/{sha}").json()

@@ -103,6 +103,17 @@ async def test_a_dead_receiver_leaves_a_failed_delivery(world: World) -> None:
     assert [(d.status_code, d.status) for d in world.hub.deliveries("issues")] == [(502, "failed to connect to host")]
 
 
+async def test_a_slow_receiver_has_failed(world: World, receiver: Receiver) -> None:
+    """After the timeout (ten seconds, here less) the delivery is a 504, although the receiver got it."""
+    await world.hub.settled()
+    assert world.hub.hooks.modes.timeout_s == 10
+    receiver.delay_s, world.hub.hooks.modes.timeout_s = 0.5, 0.1
+    world.hub.open_issue(world.repository, world.owner, "Bug")
+    await world.hub.settled()
+    assert [(d.status_code, d.status) for d in world.hub.deliveries("issues")] == [(504, "timed out")]
+    assert receiver.received[-1].headers["x-github-event"] == "issues"
+
+
 async def test_unreliable_modes_copy_hold_back_and_lose(world: World, receiver: Receiver) -> None:
     """Duplicates keep the GUID, held deliveries come newest first, lost ones are listed as failed."""
     await world.hub.settled()

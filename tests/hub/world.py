@@ -1,6 +1,7 @@
 """A small world for the tests of the hub: a clock, people, a repository, an App, clients and a webhook receiver."""
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -105,12 +106,14 @@ class Receiver:
     def __init__(self) -> None:
         self.received: list[Received] = []
         self.status: Callable[[], int] = lambda: 202
+        self.delay_s = 0.0
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.received.append(Received({k.lower(): v for k, v in self.headers.items()}, body))
+                time.sleep(receiver.delay_s)
                 self.send_response(receiver.status())
                 self.send_header("Content-Length", "2")
                 self.end_headers()

@@ -8,6 +8,7 @@ import tempfile
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import httpx
 import uvicorn
@@ -50,7 +51,7 @@ WAIT_S = 50.0
 REAL_WAIT_S = 900.0
 
 
-class Unfinished(BotError):
+class Unfinished(BotError):  # noqa: N818 - it says how a story stands
     """The story did not come to its end; the text says where it stopped."""
 
 
@@ -100,7 +101,9 @@ def _introduce(screen: Screen, model: str | None) -> None:
         screen.say("The model is SCRIPTED: it plays fixed turns and is no AI. Everything else is real:", "yellow")
         screen.say("webhooks, the durable engine, git, the tools, the tests that run.\n", "yellow")
     else:
-        screen.say(f"The model is {model}, with your key: what it reads of the demo's repository goes there.\n", "yellow")
+        screen.say(
+            f"The model is {model}, with your key: what it reads of the demo's repository goes there.\n", "yellow"
+        )
 
 
 def _settings(state: Path, stage: Stage, port: int, model: str | None) -> ServerSettings:
@@ -108,7 +111,7 @@ def _settings(state: Path, stage: Stage, port: int, model: str | None) -> Server
         anthropic = AnthropicSection(api_key=SecretStr("scripted"), base_url=stage.model.url)
         models = ModelsSection(act=f"anthropic:{stage.model.model_id}")
     else:
-        real = bootstrap.load(None, {"models.act": model})
+        real = bootstrap.load(None, {"models.act": model}, quiet=True)
         anthropic, models = real.anthropic, real.models
     return ServerSettings(
         state_dir=state,
@@ -150,7 +153,7 @@ class _Web:
         # The story, not uvicorn, hears Ctrl-C.
         self._task: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> "_Web":
+    async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._server._serve())  # noqa: SLF001 - `serve` would take the signals over
         while not self._server.started:
             if self._task.done():
@@ -206,6 +209,7 @@ class _Story:
                     run = await store.run(task.id, seq) if task else None
                     await asyncio.sleep(0.05)
                 await self.screen.follow(store, run)
+                await self._closed(run)
         except TimeoutError:
             raise Unfinished(f"nothing more happened on #{number} for {self.wait_s:.0f} seconds") from None
         standing = stand(await store.events(run.task_id), seq)
@@ -215,6 +219,12 @@ class _Story:
         if self.stage.model is not None and self.stage.model.problems:
             raise Unfinished(f"the scripted model met something else than it expected: {self.stage.model.problems[0]}")
         return standing
+
+    async def _closed(self, run: Run) -> None:
+        """Wait until a run is closed: what is asked before would be said to it, and it hears no more."""
+        store = self.server.stores.tasks
+        while (now := await store.run(run.task_id, run.seq)) is not None and now.state != "finished":  # noqa: ASYNC110 - a look at the database
+            await asyncio.sleep(0.05)
 
     @staticmethod
     def _pull(standing: Standing) -> PullOpened:
@@ -232,9 +242,13 @@ class _Story:
         console.rule("The pull request's text, with the evidence")
         console.print(Markdown(str(pull["body"]).split("<!--", maxsplit=1)[0]))
         console.rule()
-        self.screen.say(f"\nComplete: issue → pull request with {len(commits)} commits, updated on request.", "bold green")
+        self.screen.say(
+            f"\nComplete: issue → pull request with {len(commits)} commits, updated on request.", "bold green"
+        )
         self.screen.say(f"  issue         {issue_url}\n  pull request  {pull_url}")
-        self.screen.say("\nNext: `issuewright run --repo . --task '…' --model anthropic:NAME` on a repository of yours.")
+        self.screen.say(
+            "\nNext: `issuewright run --repo . --task '…' --model anthropic:NAME` on a repository of yours."
+        )
 
 
 async def _post(person: httpx.AsyncClient, path: str, body: dict[str, object]) -> dict[str, object]:

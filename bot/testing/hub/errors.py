@@ -44,6 +44,12 @@ def not_found() -> HubError:
     return HubError(404, "Not Found")
 
 
+def not_supplied(field: str) -> HubError:
+    """Return the 422 for a required field that is absent."""
+    quoted = f'"{field}"'
+    return HubError(422, f"Invalid request.\n\n{quoted} wasn't supplied.")
+
+
 def invalid(resource: str, field: str, code: str = "invalid", message: str | None = None) -> HubError:
     """Return a 422 about one field.
 

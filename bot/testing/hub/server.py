@@ -13,7 +13,6 @@ from typing import Self
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.convertors import Convertor, register_url_convertor
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -41,27 +40,13 @@ def create_app(hub: Hub, *, extra_routes: Sequence[BaseRoute] = (), drop: Drop |
     routes: list[BaseRoute] = [
         *extra_routes,
         Route("/{owner}/{repo}/info/refs", git),
-        Route("/{owner}/{repo}/{service:service}", git),
+        Route("/{owner}/{repo}/git-upload-pack", git),
+        Route("/{owner}/{repo}/git-receive-pack", git),
         Mount("/", rest),
     ]
     app = Starlette(routes=routes)
     app.add_middleware(Faulty, hub=hub, drop=drop or _raise)
     return app
-
-
-class _ServiceConvertor(Convertor[str]):
-    """The two services of git, as the last part of a path."""
-
-    regex = "git-upload-pack|git-receive-pack"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
-
-
-register_url_convertor("service", _ServiceConvertor())
 
 
 def _raise(_: Scope) -> None:
@@ -112,6 +97,7 @@ class HubServer:
             lifespan="off",
             log_config=None,
             access_log=False,
+            date_header=False,  # answers carry the hub's own clock
             timeout_graceful_shutdown=1,
         )
         self._server = uvicorn.Server(config)

@@ -56,7 +56,7 @@ def test_what_is_asked(trigger: Trigger, command: Command | None) -> None:
 def test_a_person_hears_of_a_typo() -> None:
     """With what they may have meant."""
     with pytest.raises(CommandError, match="Did you mean `/agent stop`"):
-        interpret(said("/agent stpo"), label="agent", word="/agent")
+        interpret(said("/agent stop1"), label="agent", word="/agent")
 
 
 ROLES: list[Permission] = ["admin", "maintain", "write", "triage", "read", "none"]

@@ -72,6 +72,7 @@ class Seen:
     path: str
     headers: dict[str, str]
     body: Any
+    raw_path: bytes
 
 
 @dataclass
@@ -147,7 +148,9 @@ class FakeGitHub:
 
             request = Request(scope, replay)
             path = request.url.path.removeprefix("/api/v3")
-            self.seen.append(Seen(request.method, path, dict(request.headers), json.loads(body) if body else None))
+            self.seen.append(
+                Seen(request.method, path, dict(request.headers), json.loads(body) if body else None, scope["raw_path"])
+            )
             self._at_once += path.startswith("/repos/")
             self.most_at_once = max(self.most_at_once, self._at_once)
             try:

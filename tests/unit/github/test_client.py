@@ -21,8 +21,11 @@ from bot.errors import (
     OperatorError,
     RateLimited,
 )
+from bot.github.auth import InstallationCredentials, Scope, Tokens
 from bot.github.base import GitHub, GitHubApp
 from bot.github.client import GitHubAppClient, GitHubClient
+from bot.github.payloads import AccessToken
+from bot.github.retry import Timing
 from bot.github.transport import web_url
 from tests.unit.github.fake import INSTALLATION_ID, FakeGitHub, Time, Truncated, fail, pull
 
@@ -75,6 +78,21 @@ async def test_two_hosts_share_no_tokens(
         await client.installation(INSTALLATION_ID).issue(REPOSITORY, 1)
         await client.close()
         assert len(fake.calls("POST", MINT)) == 1
+
+
+async def test_the_cache_of_tokens_tells_hosts_apart(time: Time) -> None:
+    """Also where one is shared: the host is part of the key."""
+    minted: list[str] = []
+
+    async def mint(scope: Scope) -> AccessToken:
+        minted.append(scope.base_url)
+        return AccessToken("ghs_x", "2026-11-30T13:00:00Z")
+
+    timing = Timing(time.clock, lambda: 0.5, time.sleep, time.monotonic)
+    tokens = Tokens(mint, timing)
+    for url in ("https://one.example/", "https://two.example/", "https://one.example/"):
+        await InstallationCredentials(httpx.URL(url), "1", 1, tokens, timing).git_token(5)
+    assert minted == ["https://one.example/", "https://two.example/"]
 
 
 async def test_a_token_is_replaced_five_minutes_before_it_ends(github: GitHubClient, time: Time) -> None:
@@ -603,6 +621,7 @@ async def test_names_cannot_lead_to_another_route(hub: FakeGitHub, github: GitHu
     """A login or repository with slashes stays one part of the path."""
     await github.permission(REPOSITORY, Actor(1, "../../../user"))
     assert hub.calls("GET", "/user") == []
+    assert hub.seen[-1].raw_path == b"/api/v3/repos/ada/engine/collaborators/..%2F..%2F..%2Fuser/permission"
 
 
 async def test_certificates_that_cannot_be_read_are_the_operators(

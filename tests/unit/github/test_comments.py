@@ -167,7 +167,7 @@ POSTED: dict[str, Callable[[], str]] = {
     "config_broken": lambda: "\n\n".join(
         [
             comments.config_broken(
-                ".github/issuewright.yml", "`limts` is unknown; did you mean `limits`?", line=3, column=1
+                ".github/issuewright.yml", "`limitz` is unknown; did you mean `limits`?", line=3, column=1
             ),
             comments.config_broken(".github/issuewright.yml", "it is larger than 1 MB"),
         ]

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -93,10 +94,10 @@ asyncio.run(main())
 """
 
 
-def serve(place: Any, command: str, **environment: str) -> subprocess.Popen[str]:
+def serve(place: Any, command: str, *, python: str = sys.executable, **environment: str) -> subprocess.Popen[str]:
     """Start a server of its own that runs one command."""
-    argv = [sys.executable, "-c", textwrap.dedent(SERVER), str(place.root), str(place.uid or 0), command]
-    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path.cwd()), **environment}
+    argv = [python, "-c", textwrap.dedent(SERVER), str(place.root), str(place.uid or 0), command]
+    clean = {"PATH": os.environ["PATH"], "TMPDIR": str(place.base), "PYTHONPATH": str(Path.cwd()), **environment}
     return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=clean)
 
 
@@ -138,6 +139,19 @@ def test_descriptors(place: Any) -> None:
     assert "/etc/hostname" not in text
     assert len(re.findall(r" -> ", text)) <= 5, text
     assert text.count("Permission denied") == 2, text
+
+
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="there is no other interpreter")
+def test_interpreter_out_of_reach(place: Any) -> None:
+    """Where the server's own interpreter is closed to the workspace's uid, that of the machine is taken."""
+    if place.uid is None:
+        pytest.skip("the server's interpreter is open to itself")
+    private = place.base / "private"
+    private.mkdir(mode=0o700)
+    python = shutil.copy(Path(sys.executable).resolve(), private / "python")
+    with serve(place, "readlink /proc/$PPID/exe; tr '\\0' ' ' < /proc/$PPID/cmdline", python=str(python)) as server:
+        text, _ = server.communicate(timeout=30)
+    assert "/usr/bin/python3 -I -S -X utf8 -c" in text
 
 
 async def test_no_way_back(sandbox: ProcessSandbox) -> None:

@@ -90,6 +90,17 @@ async def test_a_full_disk_fails_the_whole_batch(tmp_path: Path, reader: sqlite3
     await writer.close()
 
 
+async def test_a_failed_commit_fails_the_whole_batch(writer: GroupWriter, reader: sqlite3.Connection) -> None:
+    """Everybody in it hears so, nothing of it stays, and the next batch is clean."""
+    reader.execute("CREATE TABLE c (t INTEGER REFERENCES t (id) DEFERRABLE INITIALLY DEFERRED)")
+    results = await asyncio.gather(
+        writer.write(INSERT, (1, b"")), writer.write("INSERT INTO c VALUES (?)", (7,)), return_exceptions=True
+    )
+    assert isinstance(results[1], sqlite3.IntegrityError)
+    assert count(reader) == sum(result == 1 for result in results)
+    assert await writer.write(INSERT, (2, b"")) == 1
+
+
 async def test_closing_answers_everybody_and_then_refuses(writer: GroupWriter, reader: sqlite3.Connection) -> None:
     """No future is left open: what was queued is written, what comes later is refused."""
     writes = [asyncio.ensure_future(writer.write(INSERT, (n, b""))) for n in range(2000)]

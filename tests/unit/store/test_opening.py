@@ -3,11 +3,13 @@
 import asyncio
 import sqlite3
 import stat
+import time
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 
 from bot.domain.events import Notice, ToolFinished
 from bot.domain.messages import Message, TextPart, ToolCall, ToolResult
@@ -16,6 +18,7 @@ from bot.store.base import Effect
 from bot.store.engines import WRITE, private_file, sqlite_engine
 from bot.store.migrate import version_table
 from bot.store.opening import open_store
+from bot.store.types import UtcDateTime
 from tests.unit.store.made import REPOSITORY, START, Clock, request
 
 OLD = Path(__file__).parent / "old"
@@ -187,6 +190,17 @@ async def test_a_naive_datetime_is_refused(tmp_path: Path) -> None:
         await tasks.accept(request("k"), START.replace(tzinfo=None))
     await tasks.close()
     await deliveries.close()
+
+
+def test_a_stored_time_is_utc_on_any_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite keeps no zone; the machine's own is not put in its place."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert UtcDateTime().process_result_value(START.replace(tzinfo=None), SQLiteDialect()) == START
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 async def test_closing_waits_for_what_a_cancelled_caller_left(tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ async def test_in_place(source: Path, state: Path) -> None:
     made = await workspaces.open("t1", local(source), "main")
     workspace = made.workspace
     assert workspace.root == source
+    assert "private" not in await workspace.changed_paths(git(source, "rev-parse", "HEAD"), made.base)
+    assert "mine.txt" in await workspace.changed_paths(git(source, "rev-parse", "HEAD"), made.base)
     (source / "fix.txt").write_text("f\n")
     checkpoint = await workspace.checkpoint(None, "m", AT)
     assert await workspace.changed_paths(made.base, checkpoint) == ["fix.txt"]
@@ -118,9 +120,11 @@ async def test_uncommitted(source: Path, state: Path) -> None:
     (source / "new file").write_text("n")
     (source / "src" / "app.py").write_text("changed")
     (source / "x.log").write_text("l")
+    git(source, "config", "core.fsmonitor", f"touch {source.parent}/marker; false")
     index = (source / ".git" / "index").read_bytes()
     assert await workspaces.uncommitted(source) == ["README.md", "new file", "src/app.py"]
     assert (source / ".git" / "index").read_bytes() == index
+    assert not (source.parent / "marker").exists()
 
 
 async def test_linked_work_tree(source: Path, state: Path, tmp_path: Path) -> None:

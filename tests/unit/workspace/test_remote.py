@@ -9,6 +9,7 @@ import pytest
 from bot.errors import CloneFailed, PushRejected, RepositoryRefused
 from bot.workspace.base import Credentials, Origin, Workspace
 from bot.workspace.clone import GitWorkspaces
+from bot.workspace.locks import locked
 from bot.workspace.worktree import GitWorkspace
 from tests.unit.workspace.githttp import GitServer
 from tests.unit.workspace.helpers import AT, BOT, add, below, commands, git, nobody, tokens
@@ -123,6 +124,28 @@ async def test_push_over_a_moved_branch(server: GitServer, state: Path, source: 
     assert git(bare(server), "rev-parse", "agent/1-a") == other
 
 
+async def test_branch_that_moves_during_the_push(server: GitServer, state: Path, source: Path) -> None:
+    """A branch that somebody creates between our look and our push is not overwritten."""
+    theirs = add(source, {"theirs": "t"})
+    asked = 0
+
+    async def credentials() -> str:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            git(source, "push", "--quiet", str(bare(server)), f"{theirs}:refs/heads/agent/1-a")
+        return "write-token"
+
+    made = await GitWorkspaces(state).open("t1", origin(server, credentials), "main")
+    (made.workspace.root / "fix.txt").write_text("f\n")
+    commit = await made.workspace.commit("Fix", BOT, AT, parent=made.base)
+    assert commit is not None
+    with pytest.raises(PushRejected, match="moved by somebody else"):
+        await made.workspace.push(commit, "agent/1-a", expected=None)
+    assert asked == 3
+    assert git(bare(server), "rev-parse", "agent/1-a") == theirs
+
+
 @pytest.mark.parametrize(
     ("hook", "said"),
     [
@@ -221,6 +244,16 @@ async def test_tasks_at_once(server: GitServer, state: Path) -> None:
     assert len({made.base for made in opened}) == 1
     assert all((made.workspace.root / "src" / "app.py").exists() for made in opened)
     assert len({made.owner_uid for made in opened}) in {1, 8}
+
+
+async def test_one_fetch_at_a_time(server: GitServer, state: Path) -> None:
+    """While another process holds a cache's lock, a task waits, and goes on when it is free."""
+    async with locked(state / "repositories" / "github-1.lock"):
+        task = asyncio.create_task(GitWorkspaces(state).open("t1", origin(server), "main"))
+        await asyncio.sleep(0.3)
+        assert not task.done()
+        assert server.seen == []
+    assert (await task).files == 6
 
 
 async def test_pruning_keeps_tasks(server: GitServer, state: Path, source: Path) -> None:

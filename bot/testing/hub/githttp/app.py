@@ -19,6 +19,7 @@ from bot.testing.hub.wire import header_map
 from bot.testing.hub.workflows import may_write_workflows
 
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="GitHub"'}
+ADVERT = "info/refs"
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 401, 403, 404
 
 
@@ -30,8 +31,8 @@ class GitApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        params = scope["path_params"]
-        service = params.get("service") or parse_qs(scope["query_string"].decode()).get("service", [""])[0]
+        tail = _tail(scope)
+        service = parse_qs(scope["query_string"].decode()).get("service", [""])[0] if tail == ADVERT else tail
         pushing = service == "git-receive-pack"
         try:
             caller, repository = await asyncio.to_thread(self._admit, scope, pushing)
@@ -67,8 +68,7 @@ class GitApp:
 
     def _environment(self, scope: Scope, caller: Caller, repository: Repository) -> dict[str, str]:
         headers = header_map(scope)
-        params = scope["path_params"]
-        tail = params.get("service") or "info/refs"
+        tail = _tail(scope)
         environment = {
             "GIT_PROJECT_ROOT": str(repository.path.parent),
             "GIT_HTTP_EXPORT_ALL": "1",
@@ -95,6 +95,11 @@ class GitApp:
         head.rest += b"".join([chunk async for chunk in backend.chunks()])
         if caller.user is not None:
             await asyncio.to_thread(self.hub.refs_changed, repository, caller.user)
+
+
+def _tail(scope: Scope) -> str:
+    """Return what is asked of a repository: `info/refs` or a service."""
+    return ADVERT if scope["path"].endswith(ADVERT) else str(scope["path"]).rpartition("/")[2]
 
 
 def _worded(refusal: HubError, caller: Caller, params: dict[str, str]) -> HubError:

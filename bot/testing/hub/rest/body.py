@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from bot.testing.hub.errors import HubError
+from bot.testing.hub.errors import HubError, not_supplied
 from bot.testing.hub.shapes.common import Json
 
 
@@ -41,7 +41,7 @@ class Body:
         if value is None:
             value = default
         if value is None:
-            raise HubError(422, f'Invalid request.\n\n"{name}" wasn\'t supplied.')
+            raise not_supplied(name)
         return value
 
     def optional_text(self, name: str) -> str | None:
@@ -59,7 +59,7 @@ class Body:
         """
         value = self.fields.get(name, default)
         if value is None:
-            raise HubError(422, f'Invalid request.\n\n"{name}" wasn\'t supplied.')
+            raise not_supplied(name)
         if not isinstance(value, int) or isinstance(value, bool):
             raise _wrong(name, value, "an integer")
         return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.testing.hub.errors import HubError, invalid, not_found
+from bot.testing.hub.errors import HubError, invalid, not_found, not_supplied
 from bot.testing.hub.permissions import read, write
 from bot.testing.hub.records import App, CheckRun
 from bot.testing.hub.rest.body import Body
@@ -45,7 +45,7 @@ def _fields(body: Body) -> dict[str, str | None]:
     if fields.get("conclusion") not in (None, *CONCLUSIONS):
         raise invalid("CheckRun", "conclusion")
     if fields.get("status") == "completed" and fields.get("conclusion") is None:
-        raise HubError(422, 'Invalid request.\n\n"conclusion" wasn\'t supplied.')
+        raise not_supplied("conclusion")
     output = body.nested("output")
     if output is not None:
         fields |= {"title": output.text("title"), "summary": output.text("summary")}

@@ -7,6 +7,8 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC
+from email.utils import format_datetime
 
 from bot.testing.hub.errors import HubError, not_found
 from bot.testing.hub.hub import Hub
@@ -98,6 +100,8 @@ class Dispatcher:
     def _finish(self, request: Request, caller: Caller, answer: Answer) -> Answer:
         headers = {
             "Content-Type": JSON_TYPE,
+            # the hub's clock, by which clients correct the times of their JSON web tokens
+            "Date": format_datetime(self.hub.clock().astimezone(UTC), usegmt=True),
             "Cache-Control": "private, max-age=60, s-maxage=60",
             "Vary": "Accept, Authorization, Cookie, X-GitHub-OTP, Accept-Encoding, Accept, X-Requested-With",
             "X-GitHub-Media-Type": "github.v3; format=json",

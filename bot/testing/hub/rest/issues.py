@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bot.testing.hub.errors import HubError, invalid, not_found
+from bot.testing.hub.errors import invalid, not_found, not_supplied
 from bot.testing.hub.permissions import read, write
 from bot.testing.hub.records import Issue
 from bot.testing.hub.rest.body import Body
@@ -102,7 +102,7 @@ def add_labels(call: Call) -> Answer:
     raw = b'{"labels":' + call.raw + b"}" if call.raw.lstrip().startswith(b"[") else call.raw
     body = Body(raw)
     if "labels" not in body:
-        raise HubError(422, 'Invalid request.\n\n"labels" wasn\'t supplied.')
+        raise not_supplied("labels")
     labels = call.hub.add_labels(call.issue(), call.user, body.texts("labels"))
     return Answer([label_json(call.hub, call.repository, label) for label in labels])
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.testing.hub.core import Core
 from bot.testing.hub.records import CheckRun, CommitStatus, Repository
 from bot.testing.hub.shapes.common import Json, app_json, optional_stamp, stamp, user_json
 from bot.testing.hub.shapes.pulls import pull_minimal_json
 from bot.testing.hub.shapes.repositories import repository_json
-from bot.testing.hub.state.core import Core
 
 
 def check_run_json(hub: Core, run: CheckRun) -> Json:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from bot.testing.hub.core import Core
 from bot.testing.hub.records import App, Installation, Label, Reaction, Repository, User
-from bot.testing.hub.state.core import Core
 
 Json = dict[str, object]
 

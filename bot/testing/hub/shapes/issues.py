@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.testing.hub.core import Core
 from bot.testing.hub.records import Comment, Issue, Review, TimelineEvent
 from bot.testing.hub.shapes.common import (
     Json,
@@ -12,7 +13,6 @@ from bot.testing.hub.shapes.common import (
     stamp,
     user_json,
 )
-from bot.testing.hub.state.core import Core
 
 
 def issue_json(hub: Core, issue: Issue) -> Json:

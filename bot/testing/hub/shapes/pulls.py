@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from bot.testing.hub.core import Core
 from bot.testing.hub.records import Issue, Pull, Repository, ReviewComment
 from bot.testing.hub.shapes.common import Json, label_json, optional_stamp, rollup_json, stamp, user_json
 from bot.testing.hub.shapes.issues import html_url
 from bot.testing.hub.shapes.repositories import repository_json
-from bot.testing.hub.state.core import Core
 
 
 def pull_of(issue: Issue) -> Pull:
@@ -32,27 +32,7 @@ def pull_simple_json(hub: Core, issue: Issue) -> Json:
     api = f"{hub.api_url}/repos/{issue.repository.full_name}"
     url, html = f"{api}/pulls/{issue.number}", html_url(hub, issue)
     issue_url, statuses_url = f"{api}/issues/{issue.number}", f"{api}/statuses/{pull.head_sha}"
-    links = {
-        "self": url,
-        "html": html,
-        "issue": issue_url,
-        "comments": f"{issue_url}/comments",
-        "review_comments": f"{url}/comments",
-        "review_comment": f"{api}/pulls/comments{{/number}}",
-        "commits": f"{url}/commits",
-        "statuses": statuses_url,
-    }
     assignees = [user_json(hub, user) for user in issue.assignees]
-    enabled = (
-        {
-            "enabled_by": user_json(hub, pull.auto_merge_by),
-            "merge_method": "merge",
-            "commit_title": issue.title,
-            "commit_message": "",
-        }
-        if pull.auto_merge_by
-        else None
-    )
     return {
         "url": url,
         "id": pull.id,
@@ -90,11 +70,35 @@ def pull_simple_json(hub: Core, issue: Issue) -> Json:
         "statuses_url": statuses_url,
         "head": side_json(hub, pull.head_repository, pull.head_ref, pull.head_sha),
         "base": side_json(hub, issue.repository, pull.base_ref, pull.base_sha),
-        "_links": {name: {"href": href} for name, href in links.items()},
+        "_links": _links(hub, issue),
         "author_association": hub.association(issue.repository, issue.user),
-        "auto_merge": enabled,
+        "auto_merge": _auto_merge(hub, issue),
         "active_lock_reason": None,
     }
+
+
+def _links(hub: Core, issue: Issue) -> Json:
+    api = f"{hub.api_url}/repos/{issue.repository.full_name}"
+    url, issue_url = f"{api}/pulls/{issue.number}", f"{api}/issues/{issue.number}"
+    links = {
+        "self": url,
+        "html": html_url(hub, issue),
+        "issue": issue_url,
+        "comments": f"{issue_url}/comments",
+        "review_comments": f"{url}/comments",
+        "review_comment": f"{api}/pulls/comments{{/number}}",
+        "commits": f"{url}/commits",
+        "statuses": f"{api}/statuses/{pull_of(issue).head_sha}",
+    }
+    return {name: {"href": href} for name, href in links.items()}
+
+
+def _auto_merge(hub: Core, issue: Issue) -> Json | None:
+    by = pull_of(issue).auto_merge_by
+    if by is None:
+        return None
+    enabled_by = user_json(hub, by)
+    return {"enabled_by": enabled_by, "merge_method": "merge", "commit_title": issue.title, "commit_message": ""}
 
 
 def pull_json(hub: Core, issue: Issue) -> Json:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from bot.testing.hub.core import Core
 from bot.testing.hub.git.history import Commit, FileChange
 from bot.testing.hub.git.objects import Person
 from bot.testing.hub.records import ROLES, Repository, User
 from bot.testing.hub.shapes.common import Json, stamp, user_json
-from bot.testing.hub.state.core import Core
 
 LINKS = {
     "archive_url": "/{archive_format}{/ref}",

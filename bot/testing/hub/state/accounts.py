@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from typing import Literal
 
+from bot.testing.hub.core import locked
 from bot.testing.hub.errors import HubError, not_found
 from bot.testing.hub.records import Repository, Role, Token, User
-from bot.testing.hub.state.core import locked
 from bot.testing.hub.state.events import Events
 
 ACTIONS_BOT_ID = 41898282

@@ -9,12 +9,12 @@ from datetime import timedelta
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from bot.testing.hub.core import locked
 from bot.testing.hub.errors import HubError, not_found
 from bot.testing.hub.records import App, Installation, Repository, Token, User
 from bot.testing.hub.shapes.common import Json, installation_json, user_json
 from bot.testing.hub.shapes.repositories import brief_json
 from bot.testing.hub.state.checks import Checks
-from bot.testing.hub.state.core import locked
 
 TOKEN_LIFE = timedelta(hours=1)
 """How long an installation token works."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bot.testing.hub.core import locked
 from bot.testing.hub.errors import HubError, not_found
 from bot.testing.hub.records import App, CheckRun, CommitStatus, Repository, User
 from bot.testing.hub.shapes.checks import check_event_json
-from bot.testing.hub.state.core import locked
 from bot.testing.hub.state.reviews import Reviews
 
 FIELDS = ("status", "conclusion", "external_id", "details_url", "title", "summary", "text", "name")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.testing.hub.core import locked
 from bot.testing.hub.errors import invalid, not_found
 from bot.testing.hub.records import Comment, Issue, Reaction, Repository, ReviewComment, User
 from bot.testing.hub.shapes.common import CONTENTS, Json
 from bot.testing.hub.shapes.issues import comment_json, issue_json
-from bot.testing.hub.state.core import locked
 from bot.testing.hub.state.issues import Issues
 
 LONGEST_BODY = 65_536

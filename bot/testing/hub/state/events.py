@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bot.testing.hub.core import Core
 from bot.testing.hub.records import App, Installation, Repository, User
 from bot.testing.hub.shapes.common import Json, installation_json, user_json
 from bot.testing.hub.shapes.repositories import brief_json, repository_json
-from bot.testing.hub.state.core import Core
 
 CHECK_EVENTS = frozenset({"check_run", "check_suite"})
 """Every App that may write checks hears of the checks of all Apps."""

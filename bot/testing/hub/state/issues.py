@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.testing.hub.core import locked
 from bot.testing.hub.errors import HubError, invalid, not_found
 from bot.testing.hub.records import Issue, Label, Repository, TimelineEvent, User
 from bot.testing.hub.shapes.common import Json, label_json
 from bot.testing.hub.shapes.issues import issue_json
 from bot.testing.hub.shapes.pulls import pull_json
-from bot.testing.hub.state.core import locked
 from bot.testing.hub.state.repositories import Repositories
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from bot.testing.hub.core import locked
 from bot.testing.hub.errors import HubError, invalid
 from bot.testing.hub.records import Issue, Pull, Repository, User
 from bot.testing.hub.shapes.common import Json, user_json
 from bot.testing.hub.shapes.pulls import pull_json, pull_of
 from bot.testing.hub.state.comments import Comments
-from bot.testing.hub.state.core import locked
 
 
 class Pulls(Comments):

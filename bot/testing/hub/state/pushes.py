@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from bot.testing.hub.core import locked
 from bot.testing.hub.errors import HubError
 from bot.testing.hub.git.history import Commit
 from bot.testing.hub.git.objects import Person
@@ -9,9 +12,11 @@ from bot.testing.hub.git.plumbing import ZERO
 from bot.testing.hub.records import Issue, Repository, User
 from bot.testing.hub.shapes.common import Json
 from bot.testing.hub.shapes.pulls import pull_of
-from bot.testing.hub.state.core import locked
 from bot.testing.hub.state.pulls import Pulls
 from bot.testing.hub.state.repositories import Files
+
+CLOSES = re.compile(r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? #(\d+)\b")
+"""The words that link an issue (https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue)."""
 
 MOST_COMMITS = 2048
 """Commits that a push event lists at most (https://docs.github.com/webhooks/webhook-events-and-payloads#push)."""
@@ -59,7 +64,7 @@ class Pushes(Pulls):
 
     @locked
     def merge_pull(self, issue: Issue, by: User) -> str:
-        """Merge with a merge commit and return its id.
+        """Merge with a merge commit and return its id; into the default branch, `Closes #1` closes that issue.
 
         Raises:
             HubError: 405 when it is a draft, closed or in conflict.
@@ -76,6 +81,11 @@ class Pushes(Pulls):
         self.record(issue, "merged", by, commit_id=sha)
         self.close_issue(issue, by)
         self.refs_changed(issue.repository, by)
+        if pull.base_ref == issue.repository.default_branch:
+            for number in sorted({int(found) for found in CLOSES.findall(issue.body or "")}):
+                linked = issue.repository.issues.get(number)
+                if linked is not None and linked.pull is None:
+                    self.close_issue(linked, by)
         return sha
 
     @locked

@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from bot.testing.hub.core import locked
 from bot.testing.hub.errors import HubError, not_found
 from bot.testing.hub.git.objects import Person
 from bot.testing.hub.records import Label, Repository, User
 from bot.testing.hub.state.accounts import Accounts
-from bot.testing.hub.state.core import locked
 
 Files = Mapping[str, str | bytes | None]
 """Path to content; None deletes the file."""

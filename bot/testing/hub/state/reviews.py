@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from bot.testing.hub.core import locked
 from bot.testing.hub.diffs import Place, locate
 from bot.testing.hub.errors import HubError, not_found
 from bot.testing.hub.records import Issue, Repository, Review, ReviewComment, ReviewState, Thread, User
@@ -13,7 +14,6 @@ from bot.testing.hub.shapes.common import Json
 from bot.testing.hub.shapes.issues import review_json
 from bot.testing.hub.shapes.pulls import pull_of, pull_simple_json, review_comment_json
 from bot.testing.hub.state.comments import check_body
-from bot.testing.hub.state.core import locked
 from bot.testing.hub.state.pushes import Pushes
 
 

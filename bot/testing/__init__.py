@@ -1,0 +1,1 @@
+"""Doubles that are real implementations: a local GitHub and a scripted model, shipped with the product."""

@@ -1,0 +1,77 @@
+"""The demo: the first thing that a newcomer runs, as root and as anybody."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.stage import ROOT
+
+pytestmark = pytest.mark.e2e
+
+BUDGET_S = 60
+NOBODY = 65_534
+ROOT_UID = 0
+
+
+def demo(folder: Path, *options: str, uid: int | None = None) -> "subprocess.CompletedProcess[str]":
+    """Play the demo in an empty folder with nothing but a path in the environment."""
+    home = folder / "home"
+    home.mkdir()
+    if uid is not None:
+        os.chown(home, uid, uid)
+    # The project may lie where others may not go, so they get their own copy.
+    shutil.copytree(ROOT / "bot", folder / "code" / "bot", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "config", folder / "code" / "config")
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "bot", "demo", "--no-stay", *options],
+        cwd=home,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PYTHONPATH": str(folder / "code"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+        user=uid,
+        group=uid,
+        extra_groups=None if uid is None else [],
+        capture_output=True,
+        text=True,
+        timeout=BUDGET_S * 1.5,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert time.monotonic() - begun < BUDGET_S
+    return done
+
+
+def test_the_story_is_told(folder: Path) -> None:
+    """The demo says what is scripted, tells the story to its end and names the pages."""
+    told = demo(folder).stderr
+    assert "The model is SCRIPTED" in told
+    assert "No account, no key" in told
+    assert "Complete: issue" in told
+    assert "pull request with 2 commits" in told
+    assert "Traceback" not in told
+
+
+def test_json_is_one_object_a_line(folder: Path) -> None:
+    """With `--json` standard output holds events and nothing else."""
+    lines = [json.loads(line) for line in demo(folder, "--json").stdout.splitlines()]
+    ends = [line for line in lines if line["kind"] == "run.finished"]
+    assert [end["outcome"] for end in ends] == ["done", "done"]
+
+
+@pytest.mark.skipif(os.geteuid() != ROOT_UID, reason="only root can become somebody else")
+def test_an_ordinary_user_can_play_it(folder: Path) -> None:
+    """It needs no rights: as an unprivileged user it ends just the same."""
+    probe = subprocess.run([sys.executable, "-c", ""], user=NOBODY, group=NOBODY, extra_groups=[], check=False, cwd="/")
+    if probe.returncode != 0:
+        pytest.skip("this interpreter lies where only root may go")
+    assert "Complete: issue" in demo(folder, uid=NOBODY).stderr

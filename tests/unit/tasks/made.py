@@ -1,0 +1,330 @@
+"""A workshop in memory: working copies, a place for tools, a scripted model, and the desk that holds them."""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+from bot.domain.messages import Message, Part, Prompt, Reply, TextPart, ToolCall, Usage
+from bot.domain.task import Run, Task
+from bot.errors import BranchMoved, ToolError
+from bot.llm.base import Model, OnText
+from bot.sandbox.base import Entry, ExecResult, FileContent, Hit, Sandbox
+from bot.settings.resolve import RunSettings
+from bot.settings.server import ServerSettings
+from bot.store.base import DeliveryStore, NewRequest, TaskStore
+from bot.tasks.desk import Desk, Publisher
+from bot.tasks.engines.base import Step
+from bot.tasks.engines.inline import InlineEngine
+from bot.tasks.lease import Lease
+from bot.tasks.on_github import GitHubPublisher
+from bot.tasks.recorder import Recorder
+from bot.tasks.scene import Scene
+from bot.tasks.steps import Steps
+from bot.tools.base import FileLedger, Tool, ToolContext, Toolset
+from bot.tools.standard import standard_tools
+from bot.tools.toolset import StandardToolset
+from bot.workspace.base import DiffStat, Identity, Opened, Origin
+from tests.unit.store.made import request
+from tests.unit.tasks.github import MemoryApp, MemoryGitHub
+
+START = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+FILES = {"rose.txt": b"dry\n"}
+
+
+@dataclass
+class Clock:
+    """Stands still until it is moved."""
+
+    at: datetime = START
+
+    def __call__(self) -> datetime:
+        """Return the time."""
+        return self.at
+
+    def move(self, seconds: float) -> None:
+        """Let time go by."""
+        self.at += timedelta(seconds=seconds)
+
+
+def _hash(*values: object) -> str:
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:40]
+
+
+class Bench:
+    """A place for tools, in memory; commands are functions on the files."""
+
+    level = "none"
+
+    def __init__(self, copy: "Copy", commands: dict[str, Callable[["Copy"], Awaitable[ExecResult] | ExecResult]]) -> None:
+        self._copy = copy
+        self._commands = commands
+        self.closed = False
+
+    async def run(self, command: str, *, timeout_s: float, cwd: str = ".", output_chars: int = 16_000) -> ExecResult:
+        """Run a known command; an unknown one is not found."""
+        self._copy.shop.log.append(f"run {command[:20]}")
+        if command not in self._commands:
+            return ExecResult(127 if "os-release" not in command else 0, "Made-up Linux\ngit", "", 0.1, timed_out=False)
+        given = self._commands[command](self._copy)
+        return given if isinstance(given, ExecResult) else await given
+
+    async def open(self, path: str, *, limit_bytes: int) -> FileContent:
+        """Read a file."""
+        if path not in self._copy.files:
+            raise ToolError(f"not_found: {path}")
+        data = self._copy.files[path]
+        return FileContent(data[:limit_bytes], len(data), 0o644, hashlib.sha256(data).hexdigest())
+
+    async def replace(self, path: str, data: bytes, *, expected_sha256: str | None) -> FileContent:
+        """Write a file."""
+        self._copy.shop.log.append(f"write {path}")
+        self._copy.files[path] = data
+        return FileContent(data, len(data), 0o644, hashlib.sha256(data).hexdigest())
+
+    async def delete(self, path: str) -> None:
+        """Remove a file."""
+        del self._copy.files[path]
+
+    async def move(self, source: str, target: str) -> None:
+        """Rename a file."""
+        self._copy.files[target] = self._copy.files.pop(source)
+
+    async def list(self, pattern: str, *, limit: int) -> tuple[Sequence[Entry], int]:
+        """List nothing."""
+        return [], 0
+
+    async def search(self, pattern: str, *, glob: str | None, limit: int) -> tuple[Sequence[Hit], int]:
+        """Find nothing."""
+        return [], 0
+
+    async def close(self) -> None:
+        """Note it."""
+        self.closed = True
+
+
+class Copy:
+    """One working copy in memory."""
+
+    root = Path("/nowhere")
+    git_dir = Path("/nowhere.git")
+
+    def __init__(self, shop: "Shop", files: dict[str, bytes]) -> None:
+        self.shop = shop
+        self.files = files
+        self.closed = False
+
+    async def checkpoint(self, paths: Sequence[str] | None, message: str, at: datetime) -> str:
+        """Keep the files under their hash."""
+        return self.shop.keep(self.files, "wip", message, at)
+
+    async def restore(self, commit: str) -> None:
+        """Take the files of a commit."""
+        self.files = dict(self.shop.commits[commit])
+
+    async def commit(self, message: str, author: Identity, at: datetime, *, parent: str) -> str | None:
+        """Keep the files where they differ from the parent's."""
+        if self.files == self.shop.commits[parent]:
+            return None
+        return self.shop.keep(self.files, author.name, message, at, parent)
+
+    async def push(self, commit: str, branch: str, *, expected: str | None) -> None:
+        """Move a remote branch."""
+        stands = self.shop.branches.get(branch)
+        if stands == commit:
+            return
+        if stands != expected:
+            raise BranchMoved(f"{branch} stands elsewhere")
+        self.shop.branches[branch] = commit
+
+    async def diff(self, base: str, commit: str, *, limit_chars: int) -> str:
+        """Not needed by tasks."""
+        return ""
+
+    async def diff_stat(self, base: str, commit: str) -> DiffStat:
+        """Count files alone."""
+        return DiffStat(len(await self.changed_paths(base, commit)), 1, 1)
+
+    async def changed_paths(self, base: str, commit: str) -> Sequence[str]:
+        """List what differs."""
+        before, after = self.shop.commits[base], self.shop.commits[commit]
+        return sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+
+    async def read_at(self, commit: str, path: str) -> bytes | None:
+        """Read a file as of a commit."""
+        return self.shop.commits[commit].get(path)
+
+    async def close(self) -> None:
+        """Note it."""
+        self.closed = True
+
+
+class Shop:
+    """All working copies and the remote, in memory."""
+
+    def __init__(self, files: dict[str, bytes] | None = None) -> None:
+        self.commits: dict[str, dict[str, bytes]] = {}
+        self.branches = {"main": self.keep(files or FILES, "first")}
+        self.opened: list[tuple[str, str | None]] = []
+        self.forgotten: list[str] = []
+        self.log: list[str] = []
+
+    def keep(self, files: dict[str, bytes], *facts: object) -> str:
+        """Keep a commit."""
+        sha = _hash(sorted(files.items()), *facts)
+        self.commits[sha] = dict(files)
+        return sha
+
+    async def open(self, task_id: str, origin: Origin, branch: str, *, commit: str | None = None) -> Opened:
+        """Make a copy of a commit or of a branch."""
+        self.opened.append((branch, commit))
+        stands = commit or self.branches[branch]
+        return Opened(Copy(self, dict(self.commits[stands])), self.branches[branch], 1, None)
+
+    async def remote_head(self, task_id: str, origin: Origin, branch: str) -> str | None:
+        """Say where a branch stands."""
+        return self.branches.get(branch)
+
+    async def forget(self, task_id: str) -> None:
+        """Note it."""
+        self.forgotten.append(task_id)
+
+
+class Script:
+    """A model that answers by how far the transcript has come since the last first message of a run."""
+
+    name = "scripted:one"
+
+    def __init__(self, *replies: Reply | Exception) -> None:
+        self._replies = replies
+        self.prompts: list[Prompt] = []
+        self.closed = False
+
+    async def ask(self, prompt: Prompt, *, on_text: OnText | None = None) -> Reply:
+        """Give the reply of this turn."""
+        given = self._replies[len(self.prompts)]
+        self.prompts.append(prompt)
+        if isinstance(given, Exception):
+            raise given
+        if on_text is not None:
+            on_text(given.message.text)
+        return given
+
+    async def close(self) -> None:
+        """Note it."""
+        self.closed = True
+
+
+def reply(*parts: Part) -> Reply:
+    """Make a reply that cost something."""
+    made = Message("assistant", parts)
+    return Reply(made, "tool" if made.calls else "end", Usage(10, 20, 30, 40), "scripted-1")
+
+
+def write(path: str, content: str, call_id: str = "w") -> ToolCall:
+    """Call `write`."""
+    return ToolCall(call_id, "write", f'{{"path": "{path}", "content": "{content}"}}')
+
+
+def run(command: str, call_id: str = "r") -> ToolCall:
+    """Call `run`."""
+    return ToolCall(call_id, "run", f'{{"command": "{command}"}}')
+
+
+def read(path: str, call_id: str = "o") -> ToolCall:
+    """Call `read`."""
+    return ToolCall(call_id, "read", f'{{"path": "{path}"}}')
+
+
+def finish(summary: str = "Watered.", call_id: str = "f") -> ToolCall:
+    """Call `finish`."""
+    return ToolCall(call_id, "finish", f'{{"summary": "{summary}"}}')
+
+
+def words(text: str) -> TextPart:
+    """Make plain words."""
+    return TextPart(text)
+
+
+@dataclass
+class World:
+    """Everything that a task needs, and the store that outlives it."""
+
+    store: TaskStore
+    deliveries: DeliveryStore
+    clock: Clock = field(default_factory=Clock)
+    github: MemoryGitHub = field(default_factory=MemoryGitHub)
+    shop: Shop = field(default_factory=Shop)
+    settings: ServerSettings = field(default_factory=ServerSettings)
+    commands: dict[str, Callable[[Copy], Awaitable[ExecResult] | ExecResult]] = field(default_factory=dict)
+    price: float | None = 0.25
+    benches: list[Bench] = field(default_factory=list)
+
+    def desk(self, model: Model, publisher: Publisher | None = None) -> Desk:
+        """Make a fresh desk, as each life of a process has one."""
+
+        async def sandbox(opened: Opened) -> Sandbox:
+            bench = Bench(cast("Copy", opened.workspace), self.commands)
+            self.benches.append(bench)
+            return bench
+
+        def tools(_: RunSettings) -> Sequence[Tool]:
+            return standard_tools()
+
+        def bind(chosen: Sequence[Tool], place: Sandbox, ledger: FileLedger) -> Toolset:
+            return StandardToolset(chosen, ToolContext(place, ledger))
+
+        return Desk(
+            store=self.store,
+            workspaces=self.shop,
+            publisher=publisher or self.publisher(),
+            sandbox=sandbox,
+            tools=tools,
+            toolset=bind,
+            model=lambda name, on_retry: model,
+            price_usd=lambda name, usage: self.price,
+            clock=self.clock,
+        )
+
+    def publisher(self) -> GitHubPublisher:
+        """Make the publisher on this GitHub."""
+        return GitHubPublisher(
+            self.store,
+            MemoryApp(self.github),
+            self.settings,
+            sandbox_level="none",
+            monotonic=lambda: self.clock().timestamp(),
+        )
+
+    async def begin(self, key: str = "first", **changes: object) -> tuple[Task, Run]:
+        """Queue a run and take it."""
+        accepted = await self.store.accept(self.request(key, **changes), self.clock())
+        await self.store.admit("us", slots=9, per_installation=9)
+        taken = await self.store.run(accepted.task.id, accepted.run.seq)
+        assert taken is not None
+        return accepted.task, taken
+
+    def request(self, key: str, **changes: object) -> NewRequest:
+        """Make a request of issue 7."""
+        return request(key, **changes)  # type: ignore[arg-type]
+
+    async def scene(self, task: Task, one: Run, step: Step, model: Model | None = None) -> Scene:
+        """Make what one life of a run shares."""
+        desk = self.desk(model or Script())
+        steps = Steps(step, self.store, desk.stop_of(one.id))
+        lease = Lease(desk, task)
+        lease.tools = standard_tools()
+        return Scene(desk, task, one, steps, Recorder(desk, one), lease)
+
+    async def live(self, one: Run, body: Callable[[str, Step], Awaitable[None]]) -> None:
+        """Play one life of a run with the inline engine."""
+
+        async def wrapped(run_id: str, step: Step) -> None:
+            await body(run_id, step)
+
+        engine = InlineEngine(self.store)
+        await engine.launch(wrapped)
+        await engine.start(one)
+        await engine.wait(one)
