@@ -174,11 +174,11 @@ def _anthropic(settings: ServerSettings, catalogue: Catalogue, name: str) -> Mod
     )
 
 
-def standard_tools(settings: RunSettings) -> Sequence[Tool]:
-    """Choose the tools that are offered."""
-    from bot.tools import standard
+def offered_tools(_: RunSettings) -> Sequence[Tool]:
+    """Choose the tools that are offered: all of them, until there are modes."""
+    from bot.tools.standard import standard_tools
 
-    return standard.standard_tools()
+    return standard_tools()
 
 
 def bind(tools: Sequence[Tool], sandbox: Sandbox, ledger: FileLedger) -> Toolset:
@@ -211,7 +211,7 @@ def make_desk(  # noqa: PLR0913 - a worker is made of these
         workspaces=workspaces or make_workspaces(settings),
         publisher=publisher,
         sandbox=sandbox,
-        tools=standard_tools,
+        tools=offered_tools,
         toolset=bind_tools,
         model=lambda name, on_retry: make_model(settings, catalogue, name, on_retry),
         price_usd=price,

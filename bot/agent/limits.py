@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.domain.messages import ToolCall, ToolResult, Usage
 from bot.errors import LimitReached
@@ -31,7 +31,7 @@ class Spent:
     """What one run has used."""
 
     turns: int = 0
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     usd: float | None = 0.0
     """None as soon as one price is unknown."""
     seconds: float = 0.0
@@ -83,7 +83,8 @@ class LimitGuard:
         """Count a call with its result; True where the model should be told that it repeats itself.
 
         The result is part of the key: a test that is run again and again with other outcomes is no repetition. What
-        was never seen before is progress, behind which the count begins anew: a linter may pass after each of many edits.
+        was never seen before is progress, behind which the count begins anew: a linter may pass after each of many
+        edits.
         """
         key = _digest(call, result)
         if key not in self._seen:

@@ -105,6 +105,8 @@ class CommitMade:
     files: int
     insertions: int
     deletions: int
+    same_tree_as: str | None = None
+    """The internal commit on which the last checks ran, where its files are exactly the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,12 @@ async def _commit(scene: Scene, prepared: Prepared, summary: str) -> str | None:
         sha = await live.workspace.commit(message, author, run.created_at, parent=prepared.base)
         if sha is not None:
             stat = await live.workspace.diff_stat(prepared.base, sha)
-            fact = CommitMade(sha, message.split("\n", 1)[0], stat.files, stat.insertions, stat.deletions)
+            checked = scene.lease.commit
+            same = checked is not None and not await live.workspace.changed_paths(checked, sha)
+            subject = message.split("\n", 1)[0]
+            fact = CommitMade(
+                sha, subject, stat.files, stat.insertions, stat.deletions, same_tree_as=checked if same else None
+            )
             await scene.recorder.note("commit", fact)
         return sha
 

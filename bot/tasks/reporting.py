@@ -14,7 +14,6 @@ from bot.tasks.opening import INBOX
 from bot.tasks.recorder import Recorder
 from bot.tasks.scene import Scene
 
-
 log = logging.getLogger(__name__)
 
 

@@ -62,9 +62,12 @@ class Standing:
     def check_rows(self) -> list[CheckRow]:
         """Put each check's first and last result side by side."""
         rows: dict[str, CheckRow] = {}
+        made = self.commit
         for fact in self.checks:
             row = rows.get(fact.name, CheckRow(fact.name, fact.command))
-            result = CheckResult(fact.exit_code, fact.seconds, fact.commit)
+            # People can look up the commit that was made; the checks ran on its very files before it was.
+            commit = made.sha if made is not None and made.same_tree_as == fact.commit else fact.commit
+            result = CheckResult(fact.exit_code, fact.seconds, commit)
             before, after = (result, row.after) if fact.phase == "before" else (row.before, result)
             rows[fact.name] = CheckRow(fact.name, fact.command, before, after)
         return list(rows.values())
@@ -125,7 +128,7 @@ def _reason(standing: Standing) -> str:
     return reason
 
 
-def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901 - one case for each kind of fact
+def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one case for each kind of fact
     match fact:
         case RunQueued():
             standing.queued = fact

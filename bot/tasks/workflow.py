@@ -7,7 +7,7 @@ from datetime import datetime
 from bot.agent.limits import LimitGuard, Limits
 from bot.agent.loop import Agent, Finished
 from bot.agent.prompt import system_prompt
-from bot.domain.events import RunFinished
+from bot.domain.events import Notice, RunFinished
 from bot.domain.messages import Message, TextPart
 from bot.domain.task import Outcome, Run, Task
 from bot.errors import BotError, Cancelled, LimitReached
@@ -86,6 +86,8 @@ class _Life:
         self.scene = Scene(desk, task, run, steps, Recorder(desk, run), lease)
         self.guard = LimitGuard(Limits(turns=0, tokens=0, usd=0, minutes=0))
         self.transcript: list[Message] = []
+        self.remark = ""
+        """What people have to know of a run that is done; empty where all is well."""
         self._model: RecordedModel | None = None
 
     async def work(self) -> Ending:
@@ -133,6 +135,10 @@ class _Life:
             if not said and (not failed or attempt == CHECK_ROUNDS):
                 break
             self._say(feedback(failed) if failed else "", *said)
+        if failed:
+            names = ", ".join(f"`{check.name}`" for check in failed)
+            self.remark = f"Not all is well: {names} still fails after the work."
+            await scene.recorder.note("remark", Notice(self.remark))
         return finished
 
     def _say(self, *texts: str) -> None:
@@ -152,4 +158,4 @@ class _Life:
             return Ending("failed", reason, summary, kept=True)
         if work is None and ending.outcome == "done":
             return Ending("failed", "No file was changed, so there is no pull request.", summary)
-        return Ending(ending.outcome, ending.reason, summary)
+        return Ending(ending.outcome, ending.reason or self.remark, summary)

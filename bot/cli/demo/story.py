@@ -51,7 +51,7 @@ WAIT_S = 50.0
 REAL_WAIT_S = 900.0
 
 
-class Unfinished(BotError):  # noqa: N818 - it says how a story stands
+class StoryError(BotError):
     """The story did not come to its end; the text says where it stopped."""
 
 
@@ -85,7 +85,7 @@ async def _play(folder: Path, screen: Screen, model: str | None, port: int, *, s
         story = _Story(stage, server, screen, WAIT_S if model is None else REAL_WAIT_S)
         try:
             await story.tell()
-        except Unfinished as error:
+        except StoryError as error:
             screen.say(f"The story stopped: {error}", "bold red")
             return 1
         if stay:
@@ -158,7 +158,7 @@ class _Web:
         while not self._server.started:
             if self._task.done():
                 await self._task
-                raise Unfinished("the server did not start")
+                raise StoryError("the server did not start")
             await asyncio.sleep(0.02)
         return self
 
@@ -181,7 +181,7 @@ class _Story:
         """Tell it from beginning to end.
 
         Raises:
-            Unfinished: something did not happen.
+            StoryError: something did not happen.
         """
         path = f"/repos/{self.stage.repository.full_name}"
         headers = {"Authorization": f"Bearer {self.stage.token.value}"}
@@ -196,7 +196,7 @@ class _Story:
             await _post(person, f"{path}/issues/{pull.number}/comments", {"body": FOLLOW_UP})
             second = await self._watch(pull.number, 2)
             if second.commit is None:
-                raise Unfinished("the follow-up made no commit")
+                raise StoryError("the follow-up made no commit")
             await self._show(person, path, pull.number, str(issue["html_url"]), pull.url)
 
     async def _watch(self, number: int, seq: int) -> Standing:
@@ -211,13 +211,13 @@ class _Story:
                 await self.screen.follow(store, run)
                 await self._closed(run)
         except TimeoutError:
-            raise Unfinished(f"nothing more happened on #{number} for {self.wait_s:.0f} seconds") from None
+            raise StoryError(f"nothing more happened on #{number} for {self.wait_s:.0f} seconds") from None
         standing = stand(await store.events(run.task_id), seq)
         if standing.finished is None or standing.finished.outcome != "done":
             reason = standing.finished.reason if standing.finished else "it did not end"
-            raise Unfinished(f"the run on #{number} ended otherwise: {reason}")
+            raise StoryError(f"the run on #{number} ended otherwise: {reason}")
         if self.stage.model is not None and self.stage.model.problems:
-            raise Unfinished(f"the scripted model met something else than it expected: {self.stage.model.problems[0]}")
+            raise StoryError(f"the scripted model met something else than it expected: {self.stage.model.problems[0]}")
         return standing
 
     async def _closed(self, run: Run) -> None:
@@ -229,7 +229,7 @@ class _Story:
     @staticmethod
     def _pull(standing: Standing) -> PullOpened:
         if standing.pull is None:
-            raise Unfinished("there is no pull request")
+            raise StoryError("there is no pull request")
         return standing.pull
 
     async def _show(self, person: httpx.AsyncClient, path: str, number: int, issue_url: str, pull_url: str) -> None:
@@ -254,7 +254,7 @@ class _Story:
 async def _post(person: httpx.AsyncClient, path: str, body: dict[str, object]) -> dict[str, object]:
     answer = await person.post(path, json=body)
     if answer.is_error:
-        raise Unfinished(f"the local GitHub said {answer.status_code} to {path}: {answer.text[:200]}")
+        raise StoryError(f"the local GitHub said {answer.status_code} to {path}: {answer.text[:200]}")
     found: object = answer.json()
     return found if isinstance(found, dict) else {}
 
