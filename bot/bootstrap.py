@@ -108,8 +108,11 @@ def make_app(settings: ServerSettings, *, token: str | None = None) -> GitHubApp
 def make_workspaces(settings: ServerSettings) -> Workspaces:
     """Make the working copies of this machine."""
     from bot.workspace.clone import GitWorkspaces
+    from bot.workspace.uids import require_passable
 
     place = settings.workspace
+    settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    require_passable(settings.state_dir)
     return GitWorkspaces(
         settings.state_dir,
         max_files=place.max_files,

@@ -13,7 +13,7 @@ from pydantic_settings.sources.utils import parse_env_vars
 
 from bot.errors import BotError, OperatorError
 from bot.settings.problems import Key, dotted, explain, hint, quoted, secret_keys
-from bot.settings.server import PREFIX, ServerSettings
+from bot.settings.server import PREFIX, ROOT_STATE_DIR, ServerSettings
 
 MAX_BYTES = 64 * 1024
 """Size of a file of settings; ours has 5 kB, and more is an attack or a mistake."""
@@ -334,6 +334,9 @@ def _places(merged: dict[str, object], environ: Mapping[str, str]) -> None:
     default = ServerSettings.model_fields["state_dir"].default
     if "state_dir" not in merged and (base := environ.get("XDG_STATE_HOME")):
         merged["state_dir"] = str(Path(base) / "issuewright")
+    elif "state_dir" not in merged and os.geteuid() == 0:
+        # Work trees belong to other users then, who cannot pass through root's home.
+        merged["state_dir"] = ROOT_STATE_DIR
     text = str(merged.get("state_dir", default))
     if text.startswith("~/"):
         merged["state_dir"] = str(Path(environ.get("HOME") or Path.home()) / text[2:])

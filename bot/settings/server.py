@@ -16,6 +16,7 @@ PREFIX = "ISSUEWRIGHT_"
 """Begins the name of each environment variable."""
 
 DEFAULT_STATE_DIR = Path("~/.local/state/issuewright")
+ROOT_STATE_DIR = "/var/lib/issuewright"
 
 
 def _url(value: str) -> str:
@@ -192,7 +193,8 @@ class ServerSettings(BaseSettings):
     state_dir: Path = Field(
         DEFAULT_STATE_DIR,
         description="Directory for everything that is kept: databases, repositories. `null` is "
-        "`$XDG_STATE_HOME/issuewright`, or `~/.local/state/issuewright` without that variable.",
+        "`$XDG_STATE_HOME/issuewright`; without that variable `~/.local/state/issuewright`, for root "
+        "`/var/lib/issuewright`.",
     )
     database_url: SecretStr | None = Field(
         None, description="Postgres URL; secret since it holds a password. `null` is SQLite inside `state_dir`."

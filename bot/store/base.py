@@ -100,6 +100,10 @@ class InboxItem:
     kind: Literal["steer", "stop"]
     author: str
     text: str
+    number: int | None = None
+    """The issue or pull request on which it was said; None for the terminal."""
+    thread: ThreadKind | None = None
+    comment_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,9 @@ def _join(connection: Connection, task: Task, run: Run, request: NewRequest, at:
         "kind": "steer",
         "author": request.requester,
         "text": request.request,
+        "number": request.number,
+        "thread": request.kind,
+        "comment_id": request.comment_id,
         "event_key": request.event_key,
         "at": at,
     }

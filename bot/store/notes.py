@@ -54,7 +54,9 @@ class Notes(Shelf):
             .order_by(inbox.c.id)
         )
         rows = await self._database.read(lambda connection: connection.execute(query).all())
-        return [InboxItem(row.id, row.kind, row.author, row.text) for row in rows]
+        return [
+            InboxItem(row.id, row.kind, row.author, row.text, row.number, row.thread, row.comment_id) for row in rows
+        ]
 
     async def step(self, run_id: str, name: str) -> str | None:
         """Return the recorded output of a step of the inline engine."""

@@ -10,7 +10,7 @@ from bot.github.text import cut
 from bot.store.base import Effect, TaskStore
 
 NO_TASK = "0" * 32
-"""Stands for the task in the marker of an answer that belongs to none."""
+"""Stands for the task in the marker of an answer that belongs to none; such an answer is found by its marker alone."""
 
 
 async def ensure_comment(  # noqa: PLR0913 - a comment has this many sides
@@ -28,7 +28,7 @@ async def ensure_comment(  # noqa: PLR0913 - a comment has this many sides
         body: Markdown without marker.
     """
     text = cut(body, tail=markers.make(task_id, slot, await store.state_key()))
-    known = await store.effect(task_id, slot)
+    known = await store.effect(task_id, slot) if task_id != NO_TASK else None
     if known is not None:
         return (await github.edit_comment(repository, int(known.remote_id), text)).id
     found = await _find(store, github, repository, number, task_id, slot)
@@ -38,7 +38,8 @@ async def ensure_comment(  # noqa: PLR0913 - a comment has this many sides
         comment = await github.edit_comment(repository, found.id, text)
     else:
         comment = found
-    await store.keep_effect(task_id, Effect(slot, "comment", str(comment.id)))
+    if task_id != NO_TASK:
+        await store.keep_effect(task_id, Effect(slot, "comment", str(comment.id)))
     return comment.id
 
 

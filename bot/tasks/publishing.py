@@ -26,9 +26,13 @@ async def deliver(scene: Scene, prepared: Prepared, *, summary: str, complete: b
         GitHubError: the pull request could not be opened or updated.
     """
     sha = await _commit(scene, prepared, summary)
-    if sha is None:
+    if sha is None and (prepared.expected is None or not complete or not scene.task.branch.startswith("agent/")):
         return None
-    branch = await _push(scene, prepared, sha, beside=not complete and prepared.expected is not None)
+    if sha is None:
+        # An earlier life pushed the work, and may have ended before anything carried it.
+        branch, sha = scene.task.branch, prepared.base
+    else:
+        branch = await _push(scene, prepared, sha, beside=not complete and prepared.expected is not None)
     work = Work(sha, prepared.base, prepared.expected, branch, summary, complete)
 
     async def action() -> Json:

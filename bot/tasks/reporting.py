@@ -3,33 +3,37 @@
 import logging
 from collections.abc import Sequence
 
-from bot.domain.events import Notice, RunFinished
+from bot.domain.events import RunFinished
 from bot.domain.messages import Message
-from bot.domain.task import Task
 from bot.errors import BotError
-from bot.store.base import Effect
-from bot.tasks.desk import Desk
-from bot.tasks.engines.base import Json
+from bot.store.base import Effect, NewRequest
+from bot.tasks.engines.base import ABI, Json
 from bot.tasks.opening import INBOX
-from bot.tasks.recorder import Recorder
 from bot.tasks.scene import Scene
 
 log = logging.getLogger(__name__)
 
 
-async def report(scene: Scene, fact: RunFinished, transcript: Sequence[Message]) -> None:
-    """Keep the transcript, record the end and show it; the run is over only when all three are done."""
-    desk, task, run, recorder = scene.desk, scene.task, scene.run, scene.recorder
+async def report(scene: Scene, fact: RunFinished, transcript: Sequence[Message], *, heard: int) -> None:
+    """Keep the transcript, record the end and show it; the run is over only when all three are done.
+
+    Args:
+        scene: the run.
+        fact: how it ended.
+        transcript: of the whole task up to here.
+        heard: the last inbox item that reached the model.
+    """
+    desk, task, run = scene.desk, scene.task, scene.run
 
     async def action() -> Json:
         await desk.store.save_messages(task.id, run.seq, 0, transcript)
-        await recorder.note("finished", fact)
-        await _late(desk, recorder, task)
+        await scene.recorder.note("finished", fact)
         await desk.publisher.report(task, run)
         return None
 
     async def close() -> Json:
         await desk.store.finish(task.id, run.seq, fact.outcome, fact.reason, desk.clock())
+        await _go_on(scene, heard)
         return None
 
     try:
@@ -41,16 +45,36 @@ async def report(scene: Scene, fact: RunFinished, transcript: Sequence[Message])
     desk.ring(run.id)
 
 
-async def _late(desk: Desk, recorder: Recorder, task: Task) -> None:
-    """Say of messages that came after the model was done that they were not heard, and do not hear them twice."""
-    kept = await desk.store.effect(task.id, INBOX)
-    heard = int(kept.remote_id) if kept else 0
-    items = await desk.store.inbox(task.id, after=heard)
+async def _go_on(scene: Scene, heard: int) -> None:
+    """Queue a further run for what people said when the model was done already: nothing that is said is lost.
+
+    From here on the run is closed, so that a new request is a run of its own and joins this one no more.
+    """
+    store, task, run = scene.desk.store, scene.task, scene.run
+    items = await store.inbox(task.id, after=heard)
     if not items:
         return
-    events = {event.fact for event in await desk.store.events(task.id) if isinstance(event.fact, Notice)}
-    for item in items:
-        said = f"{item.author} says: {item.text[:200]}"
-        if item.kind == "steer" and Notice(said) not in events:
-            await recorder.note(f"late/{item.id}", Notice(f"Came too late for this run, please say it again: {said}"))
-    await desk.store.keep_effect(task.id, Effect(INBOX, "cursor", str(items[-1].id)))
+    said = [item for item in items if item.kind == "steer"]
+    if said:
+        last = said[-1]
+        request = NewRequest(
+            task_id=task.id,
+            event_key=f"late:{task.id}:{items[-1].id}",
+            repository=task.repository,
+            number=run.number if last.number is None else last.number,
+            kind=last.thread or run.kind,
+            title=task.title,
+            body=task.body,
+            requester=last.author,
+            requester_id=0,
+            request="\n\n".join(item.text for item in said),
+            model=None,
+            comment_id=last.comment_id,
+            installation_id=task.installation_id,
+            branch=task.branch,
+            base_branch=task.base_branch,
+            pull_number=task.pull_number,
+            abi=ABI,
+        )
+        await store.accept(request, scene.desk.clock())
+    await store.keep_effect(task.id, Effect(INBOX, "cursor", str(items[-1].id)))

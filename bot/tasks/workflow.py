@@ -59,7 +59,7 @@ class Workflow:
             ending = await life.work()
         finally:
             await life.close()
-        await report(life.scene, _finished(life, ending), life.transcript)
+        await report(life.scene, _finished(life, ending), life.transcript, heard=life.heard)
         if not ending.kept:
             # What was made is on the remote; a further run makes the copy anew, and the uid is free for another task.
             await self._desk.workspaces.forget(task_id)
@@ -89,6 +89,13 @@ class _Life:
         self.remark = ""
         """What people have to know of a run that is done; empty where all is well."""
         self._model: RecordedModel | None = None
+        self._ears: Ears | None = None
+        self._before = 0
+
+    @property
+    def heard(self) -> int:
+        """The last inbox item that reached the model, in this run or before it."""
+        return self._ears.heard if self._ears is not None else self._before
 
     async def work(self) -> Ending:
         """Do everything up to the published work; every expected failure is an ending with its reason."""
@@ -101,6 +108,7 @@ class _Life:
             self.guard = LimitGuard(Limits(limits.turns, limits.tokens, limits.usd, limits.minutes))
             self.scene.lease.tools = self.scene.desk.tools(settings)
             prepared = await prepare(self.scene)
+            self._before = prepared.heard
             finished = await self._loop(settings, started, prepared)
         except LimitReached as limit:
             ending = Ending("budget", f"A limit was reached: {limit}.")
@@ -125,7 +133,7 @@ class _Life:
         checker = Checker(scene, settings.checks)
         await checker.all("before")
         self._model = RecordedModel(scene, settings.model, self.guard, started=started)
-        ears = Ears(scene, after=prepared.heard)
+        ears = self._ears = Ears(scene, after=prepared.heard)
         self.transcript = await transcript_of(scene, settings, prepared)
         agent = Agent(self._model, RecordedToolset(scene, scene.lease.tools), self.guard, ears.listen)
         for attempt in range(1, CHECK_ROUNDS + 1):
@@ -157,5 +165,7 @@ class _Life:
             reason = f"{ending.reason} The work could not be published: {error}".strip()
             return Ending("failed", reason, summary, kept=True)
         if work is None and ending.outcome == "done":
-            return Ending("failed", "No file was changed, so there is no pull request.", summary)
+            return Ending("failed", "No file was changed, so there is nothing to review.", summary)
+        if work is not None and work.commit == prepared.base:
+            return Ending(ending.outcome, ending.reason or "No file was changed in this run.", summary)
         return Ending(ending.outcome, ending.reason or self.remark, summary)

@@ -44,3 +44,19 @@ def _choose(tasks: Path, record: Path, pool: Sequence[int]) -> int:
     made.write_text(f"{free}\n")
     made.replace(record)
     return free
+
+
+def require_passable(state: Path) -> None:
+    """Refuse a state folder that other users cannot reach, where the server is root.
+
+    Raises:
+        OperatorError: with the folder that is closed, and what to do.
+    """
+    if os.geteuid() != 0:
+        return
+    closed = next((parent for parent in state.absolute().parents if not parent.stat().st_mode & 0o001), None)
+    if closed is not None:
+        raise OperatorError(
+            f"{closed} is closed to other users, to whom the work trees in {state} belong when the server is root: "
+            f"set `state_dir` to a folder elsewhere, as /var/lib/issuewright, or `chmod o+x {closed}`"
+        )

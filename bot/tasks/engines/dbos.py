@@ -97,6 +97,8 @@ class DbosEngine:
 
 
 def _sqlite_engine(url: str) -> sa.Engine:
+    # DBOS would make it readable for everybody, and the model's commands run as other users of this machine.
+    Path(url.removeprefix("sqlite:///")).touch(mode=0o600)
     engine = sa.create_engine(url, pool_size=THREADS + 4, max_overflow=0, pool_timeout=30)
 
     @sa.event.listens_for(engine, "connect")

@@ -1,6 +1,7 @@
 """The operator's settings come in layers, and each mistake is named with its place."""
 
 import base64
+import os
 import re
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from bot.settings.server import GitHubSection, ServerSettings
 
 ROOT = Path(__file__).parents[3]
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----\n"
+
+OWN_STATE = Path("/var/lib/issuewright" if os.geteuid() == 0 else "/h/.local/state/issuewright")
+"""Root's is elsewhere: its home is closed to the users to whom work trees belong."""
 
 
 @pytest.fixture
@@ -34,7 +38,7 @@ def refusal(path: Path, environ: dict[str, str] | None = None, overrides: dict[s
 
 def test_packed_file_changes_nothing() -> None:
     """The packed file holds every key with its default."""
-    assert load_server(None, {"HOME": "/h"}) == ServerSettings(state_dir=Path("/h/.local/state/issuewright"))
+    assert load_server(None, {"HOME": "/h"}) == ServerSettings(state_dir=OWN_STATE)
     assert packed("server.yaml") == ROOT / "config" / "server.yaml"
 
 
@@ -84,7 +88,7 @@ def test_the_file_comes_from_flag_then_environment_then_package(file: Path) -> N
 def test_state_dir_follows_xdg(file: Path) -> None:
     """`$XDG_STATE_HOME` counts where nothing else is said."""
     assert load_server(file, {"XDG_STATE_HOME": "/s"}).state_dir == Path("/s/issuewright")
-    assert load_server(file, {"HOME": "/h"}).state_dir == Path("/h/.local/state/issuewright")
+    assert load_server(file, {"HOME": "/h"}).state_dir == OWN_STATE
     assert load_server(file, {"XDG_STATE_HOME": "/s", "ISSUEWRIGHT_STATE_DIR": "/d"}).state_dir == Path("/d")
 
 

@@ -77,12 +77,15 @@ CREATE TABLE inbox (
 	kind VARCHAR(16) NOT NULL, 
 	author TEXT NOT NULL, 
 	text TEXT NOT NULL, 
+	number INTEGER, 
+	thread VARCHAR(8), 
+	comment_id BIGINT, 
 	event_key TEXT NOT NULL, 
 	at DATETIME NOT NULL, 
 	CONSTRAINT fk_inbox_task_id FOREIGN KEY(task_id) REFERENCES tasks (id), 
 	CONSTRAINT uq_inbox_event_key UNIQUE (event_key)
 );
-INSERT INTO "inbox" VALUES(1,'00000000000000000000006669727374','steer','bea','and the tulips','third','2026-11-30 12:00:00.123459');
+INSERT INTO "inbox" VALUES(1,'00000000000000000000006669727374','steer','bea','and the tulips',7,'issue',NULL,'third','2026-11-30 12:00:00.123459');
 CREATE TABLE issuewright_tasks_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT issuewright_tasks_version_pkc PRIMARY KEY (version_num)
