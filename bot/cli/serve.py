@@ -6,14 +6,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import typer
-import uvicorn
 
 from bot import __version__, bootstrap
+from bot.cli.http import listener, web_app
 from bot.cli.sandboxing import require
 from bot.errors import OperatorError
 from bot.settings.server import ServerSettings
-from bot.web.app import Services, create_app
-from bot.web.webhook import understanding
 
 
 def serve(*, config: Path | None, host: str | None, port: int | None, unsafe_no_sandbox: bool) -> int:
@@ -27,24 +25,11 @@ def serve(*, config: Path | None, host: str | None, port: int | None, unsafe_no_
     if not missing:
         require(settings)
     server = bootstrap.make_server(settings)
-    app = create_app(
-        Services(
-            deliveries=server.stores.deliveries,
-            tasks=server.stores.tasks,
-            secrets=settings.github.webhook_secrets,
-            missing=missing,
-            facts={"version": __version__, "sandbox": "none"},
-            host=settings.host,
-            understand=understanding(settings.covers, own_app_id=settings.github.app_id),
-            clock=bootstrap.now,
-            on_delivery=server.inlet.wake,
-            running=idle if missing else server.running,
-        )
-    )
+    app = web_app(server, missing=missing, running=idle if missing else None)
     for line in missing:
         typer.echo(f"Set-up: {line}", err=True)
     typer.echo(f"Issuewright {__version__} on http://{settings.host}:{settings.port}, sandbox: none", err=True)
-    uvicorn.run(app, host=settings.host, port=settings.port, log_config=None, timeout_graceful_shutdown=35)
+    listener(app, host=settings.host, port=settings.port).run()
     # Parked workflows and DBOS's threads would hold the process; everything is recorded.
     os._exit(0)
 

@@ -1,6 +1,9 @@
 """A local GitHub, a scripted model and the bot's server as a process: what the stories of `tests/e2e` play on."""
 
+import contextlib
+import itertools
 import os
+import random
 import secrets
 import signal
 import socket
@@ -25,12 +28,16 @@ ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
 
 
+_ports = itertools.count(20_000 + os.getpid() % 500 * 20)
+
+
 def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port that nobody listens on and nobody is given by chance: below those that the kernel hands out."""
+    while True:
+        port = next(_ports)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def until(what: Callable[[], T | None], name: str, patience_s: float = PATIENCE_S) -> T:
@@ -50,6 +57,8 @@ class Stage:
         self.folder = folder
         folder.chmod(0o711)
         self.port = free_port()
+        # Stages that run side by side on one machine must not end each other's processes by their uid.
+        self.first_uid = 100_000 + 64 * random.SystemRandom().randrange(10_000_000)
         self.hub = Hub(folder / "hub")
         self.secret = secrets.token_hex(16)
         self.owner = self.hub.create_user("acme", kind="Organization")
@@ -94,13 +103,13 @@ class Stage:
             "ISSUEWRIGHT_MODELS__ACT": f"anthropic:{self.model.model_id}",
             "ISSUEWRIGHT_PROGRESS__INTERVAL_S": "1",
             "ISSUEWRIGHT_SANDBOX__UNSAFE_NO_SANDBOX": "true",
+            "ISSUEWRIGHT_WORKSPACE__FIRST_UID": str(self.first_uid),
             "ANTHROPIC_API_KEY": "scripted-key-that-is-long-enough",
             **more,
         }
 
-    @contextmanager
-    def serving(self, **more: str) -> Iterator["subprocess.Popen[str]"]:
-        """Run the bot's server as a process; ended with SIGTERM, and it has to end by itself."""
+    def spawn(self, **more: str) -> "subprocess.Popen[str]":
+        """Start the bot's server as a process; when this returns it answers, or is dead already."""
         with (self.folder / "server.log").open("a") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "tests.e2e.worker"],
@@ -112,6 +121,17 @@ class Stage:
             )
         try:
             until(lambda: True if self.healthy() or process.poll() is not None else None, "the server's start")
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        return process
+
+    @contextmanager
+    def serving(self, **more: str) -> Iterator["subprocess.Popen[str]"]:
+        """Run the bot's server as a process; ended with SIGTERM, and it has to end by itself where it still lives."""
+        process = self.spawn(**more)
+        try:
             yield process
         finally:
             process.send_signal(signal.SIGTERM)

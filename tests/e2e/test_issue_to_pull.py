@@ -45,7 +45,9 @@ def test_a_command_on_an_issue_equals_the_label(stage: Stage) -> None:
         issue = stage.hub.open_issue(stage.repository, stage.maria, "The greeting is wrong", None)
         comment = stage.hub.comment(issue, stage.maria, "/agent fix it, and nothing else")
         assert stage.story_ends(issue.number).startswith("**Done**")
-        until(lambda: True if {r.content for r in comment.reactions} == {"eyes", "rocket"} else None, "the reactions", 10)
+        until(
+            lambda: True if {r.content for r in comment.reactions} == {"eyes", "rocket"} else None, "the reactions", 10
+        )
         (pull,) = stage.pulls()
         assert pull.body is not None
         assert "> it, and nothing else" in pull.body
@@ -67,7 +69,14 @@ def test_unknown_commands_help_and_status_are_answered_once(stage: Stage) -> Non
     """A misspelt command gets a did-you-mean, `help` the list, `status` the state; quotes and code start nothing."""
     with stage.serving():
         issue = stage.hub.open_issue(stage.repository, stage.maria, "A question", "x")
-        for text in ("> /agent fix", "```\n/agent fix\n```", "please /agent fix", "/agent fxi", "/agent help", "/agent status"):
+        for text in (
+            "> /agent fix",
+            "```\n/agent fix\n```",
+            "please /agent fix",
+            "/agent fxi",
+            "/agent help",
+            "/agent status",
+        ):
             stage.hub.comment(issue, stage.maria, text)
         said = until(lambda: found if len(found := stage.bot_comments(issue.number)) >= 3 else None, "three answers")
         assert len(said) == 3

@@ -1,21 +1,21 @@
 """The bot's server as a process of its own, which a test may let die at a chosen step.
 
 `KILL_AT` is `<step>:<moment>`: `before` the step begins, or `inside` it, when its action is done and nothing is recorded
-yet. `KILLED` names a file that is made at the death, so that the next life goes on. `STEPS` names a file that gets the
-name of each step that is made.
+yet; several are joined by commas. `delivery:after` is when a delivery was answered and nobody looked at it yet. `KILL_RUN`
+is the number of the run that it happens to. `KILLED` names a file that gets a line at each death, and after `KILLS` deaths
+(1 if not set) life goes on. `STEPS` names a file that gets the name of each step that is made.
 """
 
 import os
 import signal
 from pathlib import Path
 
-import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bot import __version__, bootstrap
+from bot import bootstrap
+from bot.cli.http import listener, web_app
 from bot.domain.task import Run
 from bot.tasks.engines.base import Action, Body, Engine, Json, Step
-from bot.web.app import Services, create_app
-from bot.web.webhook import understanding
 
 
 class Killing:
@@ -23,31 +23,29 @@ class Killing:
 
     def __init__(self, inner: Engine) -> None:
         self._inner = inner
-        self._name, _, self._moment = os.environ.get("KILL_AT", "").rpartition(":")
+        self._run = os.environ.get("KILL_RUN", "1")
 
     async def launch(self, body: Body) -> None:
         """Put ourselves around each step."""
 
         async def around(run_id: str, step: Step) -> None:
+            seq = run_id.rpartition("-")[2]
+
             async def killing(name: str, action: Action) -> Json:
                 async def inside() -> Json:
                     value = await action()
-                    self._die(name, "inside")
+                    if seq == self._run:
+                        die(f"{name}:inside")
                     return value
 
-                self._die(name, "before")
+                if seq == self._run:
+                    die(f"{name}:before")
                 note(name)
                 return await step(name, inside)
 
             await body(run_id, killing)
 
         await self._inner.launch(around)
-
-    def _die(self, name: str, moment: str) -> None:
-        killed = os.environ.get("KILLED")
-        if killed and name == self._name and moment == self._moment and not Path(killed).exists():
-            Path(killed).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
 
     async def start(self, run: Run) -> None:
         """As the inner engine."""
@@ -66,6 +64,32 @@ class Killing:
         await self._inner.drain(grace_s=grace_s)
 
 
+def die(place: str) -> None:
+    """End this process where it is told to end here, and has not done so often enough."""
+    killed = os.environ.get("KILLED")
+    if not killed or place not in os.environ.get("KILL_AT", "").split(","):
+        return
+    with Path(killed).open("a+", encoding="utf-8") as file:
+        file.seek(0)
+        if len(file.readlines()) >= int(os.environ.get("KILLS", "1")):
+            return
+        file.write(f"{place}\n")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Mortal:
+    """Wraps the server's application so that it may die when a delivery was answered."""
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await self._inner(scope, receive, send)
+        if scope["type"] == "http" and scope["path"] == "/webhook":
+            die("delivery:after")
+
+
 def note(name: str) -> None:
     """Write the name of a step down."""
     if path := os.environ.get("STEPS"):
@@ -78,19 +102,7 @@ def main() -> None:
     settings = bootstrap.load(None, {})
     server = bootstrap.make_server(settings, around=Killing)
 
-    services = Services(
-        deliveries=server.stores.deliveries,
-        tasks=server.stores.tasks,
-        secrets=settings.github.webhook_secrets,
-        missing=[],
-        facts={"version": __version__, "sandbox": "none"},
-        host=settings.host,
-        understand=understanding(settings.covers, own_app_id=settings.github.app_id),
-        clock=bootstrap.now,
-        on_delivery=server.inlet.wake,
-        running=server.running,
-    )
-    uvicorn.run(create_app(services), host=settings.host, port=settings.port, log_config=None)
+    listener(Mortal(web_app(server)), host=settings.host, port=settings.port).run()
     os._exit(0)
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Self
 
 import httpx
-import uvicorn
 from pydantic import SecretStr
 from rich.markdown import Markdown
 from rich.syntax import Syntax
 
 from bot import __version__, bootstrap
 from bot.cli.demo.stage import Stage, build
+from bot.cli.http import listener, web_app
 from bot.cli.screen import Screen
 from bot.domain.events import PullOpened
 from bot.domain.task import Run
@@ -32,8 +32,6 @@ from bot.settings.server import (
     ServerSettings,
 )
 from bot.tasks.standing import Standing, stand
-from bot.web.app import Services, create_app
-from bot.web.webhook import understanding
 
 TITLE = "Discount is ignored"
 BODY = """\
@@ -136,20 +134,7 @@ class _Web:
     """The bot's own server, in this process."""
 
     def __init__(self, settings: ServerSettings, server: bootstrap.Server) -> None:
-        services = Services(
-            deliveries=server.stores.deliveries,
-            tasks=server.stores.tasks,
-            secrets=settings.github.webhook_secrets,
-            missing=[],
-            facts={"version": __version__, "sandbox": "none"},
-            host=settings.host,
-            understand=understanding(settings.covers, own_app_id=settings.github.app_id),
-            clock=bootstrap.now,
-            on_delivery=server.inlet.wake,
-            running=server.running,
-        )
-        config = uvicorn.Config(create_app(services), port=settings.port, log_config=None, timeout_graceful_shutdown=2)
-        self._server = uvicorn.Server(config)
+        self._server = listener(web_app(server), host=settings.host, port=settings.port, grace_s=2)
         # The story, not uvicorn, hears Ctrl-C.
         self._task: asyncio.Task[None] | None = None
 
