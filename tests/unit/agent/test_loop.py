@@ -268,7 +268,9 @@ def replies(draw: st.DrawFn) -> list[Reply | Exception]:
     count = 0
     for _ in range(draw(st.integers(0, 12))):
         parts: list[Part] = []
-        for kind in draw(st.lists(st.sampled_from(["text", "thinking", "call", "call", "call"]), max_size=MAX_CALLS + 2)):
+        for kind in draw(
+            st.lists(st.sampled_from(["text", "thinking", "call", "call", "call"]), max_size=MAX_CALLS + 2)
+        ):
             count += 1
             match kind:
                 case "text":

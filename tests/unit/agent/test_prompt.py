@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agent.prompt import BODY_CHARS, Assignment, Surroundings, fence, first_message, next_message, system_prompt
+from bot.domain.messages import TextPart
 
 TASK = "0123456789abcdef" * 2
 WHERE = Surroundings(".", "Debian GNU/Linux 12", ["git", "python3"], "agent/7-01234567", "2026-11-30")
@@ -65,7 +66,7 @@ def test_the_first_message_has_the_task_and_then_the_surroundings() -> None:
     places = [text.index(one) for one in order]
     assert places == sorted(places)
     assert len(first_message(full, WHERE).parts) == 1
-    assert part
+    assert isinstance(part, TextPart)
 
 
 def test_nothing_is_said_of_what_is_not_there() -> None:
@@ -95,7 +96,10 @@ def test_other_peoples_words_are_always_fenced() -> None:
 
 def test_a_further_request_is_fenced_and_says_whether_the_branch_moved() -> None:
     """A further run says what is asked, and whether others pushed."""
-    calm, moved = next_message(TASK, "Add a test.", moved=False).text, next_message(TASK, "Add a test.", moved=True).text
+    calm, moved = (
+        next_message(TASK, "Add a test.", moved=False).text,
+        next_message(TASK, "Add a test.", moved=True).text,
+    )
     assert "<<<" in calm
     assert "Add a test." in calm
     assert "fresh" in calm

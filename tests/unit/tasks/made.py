@@ -58,7 +58,9 @@ class Bench:
 
     level = "none"
 
-    def __init__(self, copy: "Copy", commands: dict[str, Callable[["Copy"], Awaitable[ExecResult] | ExecResult]]) -> None:
+    def __init__(
+        self, copy: "Copy", commands: dict[str, Callable[["Copy"], Awaitable[ExecResult] | ExecResult]]
+    ) -> None:
         self._copy = copy
         self._commands = commands
         self.closed = False

@@ -76,5 +76,5 @@ def routes(hub: Hub) -> Sequence[BaseRoute]:
     return [Route("/-/hub.css", style_sheet, methods=["GET"]), *pages]
 
 
-def _nothing(_: Site, request: Request) -> Response:
+def _nothing(_: Site, _request: Request) -> Response:
     raise not_found()

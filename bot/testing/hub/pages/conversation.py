@@ -76,9 +76,8 @@ class Entry:
 def opening(site: Site, issue: Issue) -> Said:
     """Return the description."""
     html = site.text(issue.repository, issue.body)
-    return Said(
-        f"issue-{issue.id}", issue.user, issue.created_at, html, role(site, issue, issue.user), False, issue.reactions
-    )
+    by = role(site, issue, issue.user)
+    return Said(f"issue-{issue.id}", issue.user, issue.created_at, html, by, edited=False, reactions=issue.reactions)
 
 
 def entries(site: Site, issue: Issue) -> list[Entry]:

@@ -38,4 +38,4 @@ def lines_of(code: str, path: str) -> list[Markup]:
 
 def _html(code: str, lexer: Lexer) -> str:
     formatter: HtmlFormatter[str] = HtmlFormatter(nowrap=True, classprefix=PREFIX)
-    return colour(code, lexer, formatter)
+    return str(colour(code, lexer, formatter))

@@ -131,7 +131,7 @@ def render(text: str, place: Place) -> Markup:
     return Markup(clean)  # noqa: S704 -- sanitised in the line above
 
 
-def _attribute(tag: str, name: str, value: str) -> str | None:
+def _attribute(_tag: str, name: str, value: str) -> str | None:
     if name == "class":
         return " ".join(one for one in value.split() if CLASSES.fullmatch(one)) or None
     if name == "src":

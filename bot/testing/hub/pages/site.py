@@ -70,7 +70,7 @@ class Site:
 
         return answer
 
-    def page(self, template: str, *, status: int = 200, **values: object) -> Response:
+    def page(self, template: str, status: int = 200, /, **values: object) -> Response:
         """Return a page made of a template."""
         nonce = secrets.token_urlsafe(16)
         text = self._env.get_template(template).render(nonce=nonce, **values)
@@ -80,7 +80,7 @@ class Site:
     def refuse(self, refusal: HubError) -> Response:
         """Return the page of a refusal; whatever git could not find is not found."""
         message = "There is no such page." if refusal.status in (404, 422) else refusal.message
-        return self.page("missing.html", status=404, message=message)
+        return self.page("missing.html", 404, message=message)
 
     def repository(self, request: Request) -> Repository:
         """Return the repository of a page.
