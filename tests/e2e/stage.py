@@ -196,6 +196,11 @@ class Stage:
         file = self.folder / "server.log"
         return file.read_text()[-4000:] if file.exists() else ""
 
+    def whole_log(self) -> str:
+        """All that the server said."""
+        file = self.folder / "server.log"
+        return file.read_text() if file.exists() else ""
+
     def client(self, user: User) -> httpx.Client:
         """Act through the API as a person."""
         token = self.hub.create_user_token(user).value

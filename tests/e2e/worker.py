@@ -1,9 +1,9 @@
 """The bot's server as a process of its own, which a test may let die at a chosen step.
 
-`KILL_AT` is `<step>:<moment>`: `before` the step begins, or `inside` it, when its action is done and nothing is recorded
-yet; several are joined by commas. `delivery:after` is when a delivery was answered and nobody looked at it yet. `KILL_RUN`
-is the number of the run that it happens to. `KILLED` names a file that gets a line at each death, and after `KILLS` deaths
-(1 if not set) life goes on. `STEPS` names a file that gets the name of each step that is made.
+`KILL_AT` is `<step>:<moment>`: `before` the step begins, or `inside` it, when its action is done and nothing is
+recorded yet; several are joined by commas. `delivery:after` is when a delivery was answered and nobody looked at it
+yet. `KILL_RUN` is the number of the run that it happens to. `KILLED` names a file that gets a line at each death, and
+after `KILLS` deaths (1 if not set) life goes on. `STEPS` names a file that gets the name of each step that is made.
 """
 
 import os

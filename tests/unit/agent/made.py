@@ -17,6 +17,7 @@ from bot.domain.messages import (
 )
 from bot.llm.base import OnText
 from bot.tools.base import ToolOutput
+import itertools
 
 WIDE = Limits(turns=100, tokens=10**9, usd=1000.0, minutes=1000.0)
 USAGE = Usage(input_tokens=10, cache_read_tokens=3, cache_write_tokens=2, output_tokens=5)
@@ -110,7 +111,7 @@ def broken_rules(transcript: Sequence[Message]) -> list[str]:
     broken = []
     if not transcript or transcript[0].role != "user":
         broken.append("it does not start with a user message")
-    for before, after in zip(transcript, transcript[1:], strict=False):
+    for before, after in itertools.pairwise(transcript):
         if before.role == after.role:
             broken.append(f"two messages of {before.role} follow each other")
     for index, message in enumerate(transcript):
