@@ -118,6 +118,8 @@ class PullView:
     """What held the commands, as `bubblewrap`; `none` is said plainly."""
     closes: int | None = None
     """The issue that merging closes; None for a task that began on a pull request."""
+    commits: int = 1
+    """Commits of the task so far; the next three are of the last one."""
     files: int = 0
     insertions: int = 0
     deletions: int = 0
@@ -404,7 +406,8 @@ def _diff_stat(view: PullView) -> str:
         f"{number} {noun}" if number == 1 else f"{number} {noun}s"
         for number, noun in ((view.files, "file"), (view.insertions, "line"), (view.deletions, "line"))
     )
-    return f"{files} changed, {added} added, {removed} removed."
+    last = f"In the last of {view.commits} commits: " if view.commits > 1 else ""
+    return f"{last}{files} changed, {added} added, {removed} removed."
 
 
 def _evidence(view: PullView) -> str:

@@ -147,16 +147,19 @@ class GitHubPublisher:
         return pull.author is not None and pull.author.id == us.id and found == (task.id, "pull")
 
     async def _body(self, task: Task, run: Run, work: Work) -> str:
-        standing = stand(await self._store.events(task.id), run.seq)
+        events = await self._store.events(task.id)
+        # What was used and what applied are this run's; what was asked and what shows that it works are the task's.
+        standing, whole = stand(events, run.seq), stand(events, None)
         meter = standing.meter()
         if meter is None:
             raise TaskRefused("The run has no record of its start.")
-        commit = standing.commit
+        commit = whole.commit
+        asked = [request or f"{task.title}\n\n{task.body}" for request in whole.requests]
         return comments.pull_body(
             comments.PullView(
                 marker=markers.make(task.id, "pull", await self._store.state_key()),
                 requester=run.requester,
-                request=run.request or f"{task.title}\n\n{task.body}",
+                request="\n\n---\n\n".join(asked),
                 summary=work.summary,
                 meter=meter,
                 sandbox=self._sandbox_level,
@@ -164,8 +167,9 @@ class GitHubPublisher:
                 files=commit.files if commit else 0,
                 insertions=commit.insertions if commit else 0,
                 deletions=commit.deletions if commit else 0,
-                checks=standing.check_rows(),
-                commands=standing.command_rows(),
+                commits=whole.commits,
+                checks=whole.check_rows(),
+                commands=whole.command_rows(),
                 settings=_applied(standing.started.settings) if standing.started else {},
                 notices=standing.notices,
                 word=self._settings.command,

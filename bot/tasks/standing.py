@@ -34,7 +34,10 @@ class Standing:
     checks: list[CheckFinished] = field(default_factory=list)
     tools: list[ToolFinished] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    """What was asked, in people's words; empty for the thread's own text."""
     commit: CommitMade | None = None
+    commits: int = 0
     pushed: BranchPushed | None = None
     pull: PullOpened | None = None
     finished: RunFinished | None = None
@@ -60,7 +63,7 @@ class Standing:
         )
 
     def check_rows(self) -> list[CheckRow]:
-        """Put each check's first and last result side by side."""
+        """Put each check's state before the work and behind it side by side."""
         rows: dict[str, CheckRow] = {}
         made = self.commit
         for fact in self.checks:
@@ -68,7 +71,8 @@ class Standing:
             # People can look up the commit that was made; the checks ran on its very files before it was.
             commit = made.sha if made is not None and made.same_tree_as == fact.commit else fact.commit
             result = CheckResult(fact.exit_code, fact.seconds, commit)
-            before, after = (result, row.after) if fact.phase == "before" else (row.before, result)
+            # Over several runs the first state and the last are what a reviewer compares.
+            before, after = (row.before or result, row.after) if fact.phase == "before" else (row.before, result)
             rows[fact.name] = CheckRow(fact.name, fact.command, before, after)
         return list(rows.values())
 
@@ -79,11 +83,11 @@ class Standing:
         ]
 
 
-def stand(events: Sequence[RunEvent], run: int) -> Standing:
-    """Fold a task's stream into how one of its runs stands."""
+def stand(events: Sequence[RunEvent], run: int | None) -> Standing:
+    """Fold a task's stream into how one of its runs stands; None folds all runs, of which the last one shows."""
     standing = Standing()
     for event in events:
-        if event.run != run:
+        if run is not None and event.run != run:
             continue
         _take(standing, event.fact)
         standing.begun_at = standing.begun_at or event.at
@@ -132,6 +136,7 @@ def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one 
     match fact:
         case RunQueued():
             standing.queued = fact
+            standing.requests.append(fact.request)
         case RunStarted():
             standing.started = fact
             ignored = fact.settings.get("ignored")
@@ -149,6 +154,7 @@ def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one 
             standing.notices.append(fact.text)
         case CommitMade():
             standing.commit = fact
+            standing.commits += 1
         case BranchPushed():
             standing.pushed = fact
         case PullOpened():

@@ -37,6 +37,10 @@ def test_a_label_becomes_a_pull_request_and_a_comment_a_further_commit(stage: St
         assert len(stage.pulls()) == 1
         assert pull.body is not None
         assert "The whole world is greeted." in pull.body
+        assert "> Greet the whole world, please." in pull.body
+        assert "It says Helo." in pull.body
+        assert "In the last of 2 commits: 1 file changed" in pull.body
+        assert "| greeting | `sh check.sh` | 1 | 0 |" in pull.body
 
 
 def test_a_command_on_an_issue_equals_the_label(stage: Stage) -> None:

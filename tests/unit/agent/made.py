@@ -1,5 +1,6 @@
 """Scripted replies and small toolsets for tests of the loop."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 from bot.agent.limits import LimitGuard, Limits
@@ -17,7 +18,6 @@ from bot.domain.messages import (
 )
 from bot.llm.base import OnText
 from bot.tools.base import ToolOutput
-import itertools
 
 WIDE = Limits(turns=100, tokens=10**9, usd=1000.0, minutes=1000.0)
 USAGE = Usage(input_tokens=10, cache_read_tokens=3, cache_write_tokens=2, output_tokens=5)
