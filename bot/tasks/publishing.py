@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import cast
 
-from bot.domain.events import BranchPushed, CommitMade, PullOpened
+from bot.domain.events import BranchPushed, CommitMade, Notice, PullOpened
 from bot.errors import BranchMoved
 from bot.github import comments
 from bot.tasks.desk import Work
@@ -89,6 +89,8 @@ async def _push(scene: Scene, prepared: Prepared, sha: str, *, beside: bool) -> 
         except BranchMoved:
             branch = aside
             pushed = await publisher.push(task, live.workspace, sha, branch, expected=None)
+            moved = Notice(f"`{task.branch}` has commits of others by now, so the work is beside it, on `{aside}`.")
+            await scene.recorder.note("aside", moved)
         if pushed:
             await scene.recorder.note("push", BranchPushed(branch, sha))
         return branch

@@ -93,6 +93,8 @@ class Stage:
             "PYTHONPATH": str(ROOT),
             "ISSUEWRIGHT_STATE_DIR": str(self.folder / "state"),
             "ISSUEWRIGHT_PORT": str(self.port),
+            # Two servers on one machine must not give the same uid to two work trees.
+            "ISSUEWRIGHT_WORKSPACE__FIRST_UID": str(100_000 + self.port * 64),
             "ISSUEWRIGHT_GITHUB__APP_ID": str(self.app.id),
             "ISSUEWRIGHT_GITHUB__PRIVATE_KEY_FILE": str(key),
             "ISSUEWRIGHT_GITHUB__WEBHOOK_SECRET": self.secret,
