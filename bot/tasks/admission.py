@@ -104,6 +104,7 @@ class Admission:
     async def _give_up(self, run: Run) -> None:
         reason = f"The worker died {FRUITLESS} times at the same step; the server's log has it under run `{run.id}`."
         fact = RunFinished("failed", reason, "", turns=0, tokens=0, cost_usd=None, seconds=0.0)
+        await self._engine.cancel(run)
         await Recorder(self._desk, run).note("finished", fact)
         await self._desk.store.finish(run.task_id, run.seq, "failed", reason, self._desk.clock())
         self._active.discard(run.id)

@@ -4,7 +4,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from bot.errors import CloneFailed, PushRejected, RepositoryRefused
+from bot.errors import BranchMoved, CloneFailed, PushRejected, RepositoryRefused
 from bot.workspace.base import Origin
 from bot.workspace.git import Git, Outcome, protocol_of
 
@@ -76,7 +76,7 @@ async def push(git: Git, git_dir: Path, origin: Origin, commit: str, branch: str
     if stands == commit:
         return
     if stands != expected:
-        raise PushRejected(_moved(branch, stands, expected))
+        raise BranchMoved(_moved(branch, stands, expected))
     lease = f"--force-with-lease=refs/heads/{branch}:{expected or ''}"
     outcome = await git.remote(
         git_dir, origin, "push", "--porcelain", "--no-verify", lease, "--", origin.url, f"{commit}:refs/heads/{branch}"
@@ -132,7 +132,7 @@ def _rejected(outcome: Outcome, branch: str) -> PushRejected:
     if re.search(r"protected branch|GH006|GH013|repository rule violations", said, re.IGNORECASE):
         return PushRejected(f"`{branch}` is protected; exempt the App's branches from the rule: {message}")
     if re.search(r"stale info|fetch first|non-fast-forward|cannot lock ref|incorrect old value", said):
-        return PushRejected(f"`{branch}` was moved by somebody else while we worked: {message}")
+        return BranchMoved(f"`{branch}` was moved by somebody else while we worked: {message}")
     if _UNREACHABLE.search(said):
         return _retryable(f"the remote could not be reached: {message}")
     return PushRejected(f"the remote refused the push: {message}")

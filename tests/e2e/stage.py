@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import os
-import random
 import secrets
 import signal
 import socket
@@ -58,7 +57,7 @@ class Stage:
         folder.chmod(0o711)
         self.port = free_port()
         # Stages that run side by side on one machine must not end each other's processes by their uid.
-        self.first_uid = 100_000 + 64 * random.SystemRandom().randrange(10_000_000)
+        self.first_uid = 100_000 + 64 * self.port
         self.hub = Hub(folder / "hub")
         self.secret = secrets.token_hex(16)
         self.owner = self.hub.create_user("acme", kind="Organization")
@@ -93,8 +92,6 @@ class Stage:
             "PYTHONPATH": str(ROOT),
             "ISSUEWRIGHT_STATE_DIR": str(self.folder / "state"),
             "ISSUEWRIGHT_PORT": str(self.port),
-            # Two servers on one machine must not give the same uid to two work trees.
-            "ISSUEWRIGHT_WORKSPACE__FIRST_UID": str(100_000 + self.port * 64),
             "ISSUEWRIGHT_GITHUB__APP_ID": str(self.app.id),
             "ISSUEWRIGHT_GITHUB__PRIVATE_KEY_FILE": str(key),
             "ISSUEWRIGHT_GITHUB__WEBHOOK_SECRET": self.secret,

@@ -1,4 +1,4 @@
-"""Repositories, issues, models and people that are not as they should be: each task ends with its reason, told plainly."""
+"""Repositories, issues, models and people that are not as they should be: tasks end with their reason, told plainly."""
 
 import re
 import time
@@ -134,7 +134,7 @@ def test_issues_may_be_empty_emoji_or_as_long_as_github_takes_them(folder: Path)
 
 
 def test_accounts_that_are_gone_ask_for_nothing_and_break_nothing(folder: Path) -> None:
-    """GitHub sends null for a deleted account: as the author of the issue it is no matter, as who asks it starts nothing."""
+    """GitHub sends null for a deleted account: as an issue's author it is no matter, as who asks it starts nothing."""
     with served(folder, {}) as stage:
         stage.hub.hooks.modes.drop = True
         issue = stage.labelled()
@@ -159,7 +159,7 @@ def test_accounts_that_are_gone_ask_for_nothing_and_break_nothing(folder: Path) 
 
 
 def test_a_model_that_talks_nonsense_harms_nothing(folder: Path) -> None:
-    """No calls, unknown tools, broken JSON, a call that was cut off: nothing of it runs, and each run says how it ended."""
+    """No calls, unknown tools, broken JSON, a call that was cut off: nothing of it runs, and people hear the end."""
     cut = Turn(calls=[Call("run", {"command": "echo it ran > trace.txt"})], faults=[Fault("cut", times=1)])
     mended = (
         cut,
@@ -218,7 +218,7 @@ def test_a_provider_that_fails_is_told_as_it_is(folder: Path) -> None:
 
 
 def test_a_limit_keeps_the_work_and_gives_the_numbers(folder: Path) -> None:
-    """After two turns of two the work is on its branch, without a pull request, and the comment says how far it came."""
+    """After two turns of two the work is on its branch, without a pull request, and the comment says how far it got."""
     files = {SETTINGS: CONFIG + "limits:\n  turns: 2\n"}
     with served(folder, {}, files=files) as stage:
         issue = stage.labelled()

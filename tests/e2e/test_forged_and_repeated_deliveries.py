@@ -6,12 +6,14 @@ import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import httpx
 import jwt
 import pytest
 
 from bot.testing.hub.faults import Fault
+from bot.testing.hub.records import Comment
 from tests.e2e.door import all_settled, kept, minted, part, payload_of, post, settled, sign, tasks
 from tests.e2e.stage import Stage, until
 
@@ -252,6 +254,12 @@ def test_a_permission_that_github_cannot_tell_is_asked_for_again(stage: Stage) -
         assert len(stage.bot_comments(1)) == 1
 
 
+def effects(stage: Stage, comment: Comment | None) -> list[object] | None:
+    """Return the reactions to a comment, or without one the bot's comments; None where there are none."""
+    with stage.hub.lock:
+        return list(comment.reactions if comment else stage.bot_comments(1)) or None
+
+
 def test_an_answer_that_got_lost_is_not_given_twice(stage: Stage) -> None:
     """A worker that dies after GitHub took its reply, and before it knew: the next one finds the reply and the eyes."""
     lost = [("POST", "*/issues/*/comments"), ("POST", "*/issues/comments/*/reactions")]
@@ -264,9 +272,8 @@ def test_an_answer_that_got_lost_is_not_given_twice(stage: Stage) -> None:
         try:
             text = "/agent help" if number == 0 else "/agent fix it"
             comment = stage.hub.comment(issue, stage.maria, text)
-            until(lambda: stage.hub.faults.hits or None, f"the loss at {route}")
-            made = (lambda: stage.bot_comments(1)) if number == 0 else (lambda: comment.reactions)
-            until(lambda: made() or None, "the effect", 10)
+            until(lambda: stage.hub.faults.hits or None, "the loss")
+            until(partial(effects, stage, comment if number else None), "the effect", 10)
         finally:
             process.kill()
             process.wait()

