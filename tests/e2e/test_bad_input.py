@@ -80,7 +80,7 @@ def test_an_empty_repository_is_told_what_to_do_first(folder: Path) -> None:
 
 def test_settings_that_cannot_be_read_are_named_to_the_character(folder: Path) -> None:
     """A broken settings file gets file, line and column; `enabled: false` gets its own sentence; no model is asked."""
-    broken = "version: 1\nchecks:\n  - plain: greeting\n    run: 'true'\n"
+    broken = "version: 1\nchecks:\n  - names: greeting\n    run: 'true'\n"
     with served(folder, {}, files={SETTINGS: broken}) as stage:
         told = stage.story_ends(stage.labelled().number)
         assert told.startswith("**Failed**")
