@@ -1,5 +1,6 @@
 """Stages for stories."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,12 +11,11 @@ from tests.e2e.stage import Stage
 
 
 @pytest.fixture
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that other uids may pass through."""
-    made = tmp_path_factory.mktemp("stage")
-    for parent in (made, made.parent, made.parent.parent):
-        parent.chmod(0o711)
-    return made
+def folder() -> Iterator[Path]:
+    """A folder that other uids may pass through; pytest's own is closed again by each pytest that starts beside us."""
+    with tempfile.TemporaryDirectory(prefix="stage-", ignore_cleanup_errors=True) as made:
+        Path(made).chmod(0o711)
+        yield Path(made)
 
 
 @pytest.fixture
