@@ -8,6 +8,8 @@ from graphql import (
     GraphQLObjectType,
     GraphQLScalarType,
     build_schema,
+    is_required_argument,
+    is_required_input_field,
     validate_schema,
 )
 
@@ -80,20 +82,20 @@ def test_required_arguments_of_github_are_ours() -> None:
     for name, kind in own_types().items():
         known = theirs().type_map[name]
         if isinstance(kind, GraphQLInputObjectType) and isinstance(known, GraphQLInputObjectType):
-            missing += [f"{name}.{key}" for key, one in known.fields.items() if _needed(one) and key not in kind.fields]
+            missing += [
+                f"{name}.{key}"
+                for key, one in known.fields.items()
+                if is_required_input_field(one) and key not in kind.fields
+            ]
         if isinstance(kind, Composite) and isinstance(known, Composite):
             for field in kind.fields:
                 args = known.fields[field].args
                 missing += [
                     f"{name}.{field}({key})"
                     for key, one in args.items()
-                    if _needed(one) and key not in kind.fields[field].args
+                    if is_required_argument(one) and key not in kind.fields[field].args
                 ]
     assert missing == []
-
-
-def _needed(one: object) -> bool:
-    return str(getattr(one, "type", "")).endswith("!") and getattr(one, "default_value", None) is None
 
 
 def test_the_schema_is_valid_and_every_field_is_served() -> None:

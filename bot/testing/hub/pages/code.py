@@ -131,7 +131,7 @@ def _split(git: Git, rest: str) -> tuple[str, str, str]:
 
 
 def _resolved(git: Git, name: str) -> str:
-    sha = None if name.startswith("-") or "\0" in name else git.resolve(name)
+    sha = None if "\0" in name else git.resolve(name)
     if sha is None:
         raise not_found()
     return sha

@@ -46,6 +46,8 @@ class Said:
     reactions: Sequence[Reaction] = ()
     hidden: str | None = None
     """Why it is minimised."""
+    also: str = ""
+    """A second anchor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,8 @@ def _line_comment(site: Site, comment: ReviewComment) -> Said:
         comment.updated_at != comment.created_at,
         comment.reactions,
         comment.minimized_reason,
+        # an answer is a review of its own, which the timeline does not have
+        f"pullrequestreview-{comment.review.id}" if comment.in_reply_to else "",
     )
 
 

@@ -33,7 +33,7 @@ def lines_of(code: str, path: str) -> list[Markup]:
     if lexer is None or len(code) > LONGEST:
         return [Markup.escape(line) for line in code.splitlines()]
     # pygments closes its elements at each line's end
-    return [Markup(line) for line in _html(code, lexer).split("\n")[: len(code.split("\n"))]]  # noqa: S704 -- escaped
+    return [Markup(line) for line in _html(code, lexer).removesuffix("\n").split("\n")]  # noqa: S704 -- escaped
 
 
 def _html(code: str, lexer: Lexer) -> str:

@@ -148,6 +148,7 @@ def _parser(*, breaks: bool) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"breaks": breaks, "highlight": highlight}).enable(["table", "strikethrough"])
     parser.core.ruler.push("references", _references)
     parser.core.ruler.push("tasks", _tasks)
+    parser.core.ruler.push("columns", _columns)
     parser.add_render_rule("image", _image)
     return parser
 
@@ -212,6 +213,14 @@ def _tasks(state: StateCore) -> None:
             checked = " checked" if match[1] != " " else ""
             first.content = first.content[match.end() :]
             token.children.insert(0, Token("html_inline", "", 0, content=f"<input type=checkbox{checked}> "))
+
+
+def _columns(state: StateCore) -> None:
+    """State a column's alignment as an attribute, for styles are taken out."""
+    for token in state.tokens:
+        style = token.attrs.get("style")
+        if token.type in ("th_open", "td_open") and isinstance(style, str):
+            token.attrs = {"align": style.removeprefix("text-align:")}
 
 
 def _image(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
