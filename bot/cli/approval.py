@@ -80,6 +80,6 @@ def _shown(arguments: str) -> str:
         text = "\n".join(f"  {key}: {value}" for key, value in values.items())
     except (ValueError, AttributeError):
         text = arguments
-    # Control characters of a model's text must not reach the terminal.
-    clean = "".join(char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in text)
-    return f"\n{clean[:SHOWN_CHARS]}"
+    more = len(text) - SHOWN_CHARS
+    # Nobody should allow what they were not told of.
+    return f"\n{text[:SHOWN_CHARS]}" + (f"\n[{more} more characters are not shown]" if more > 0 else "")

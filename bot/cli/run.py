@@ -16,7 +16,7 @@ from bot.cli.play import executor, worked
 from bot.cli.sandboxing import hide
 from bot.cli.screen import Screen, exit_code
 from bot.domain.refs import RepositoryRef
-from bot.errors import OperatorError
+from bot.errors import OperatorError, WorkspaceError
 from bot.sandbox.base import Sandbox
 from bot.settings.server import ServerSettings
 from bot.store.base import NewRequest
@@ -89,7 +89,11 @@ async def _work(
     in_place: bool,
 ) -> int:
     git = Git(settings.state_dir)
-    place = await place_of(git, repo)
+    try:
+        place = await place_of(git, repo)
+    except WorkspaceError as error:
+        # Nothing has begun yet: no task failed, the call names the wrong place.
+        raise OperatorError(str(error)) from error
     if changes := await uncommitted(git, repo):
         told = "the work builds on them" if in_place else "the work begins from HEAD, without them"
         screen.say(f"{len(changes)} uncommitted changes in {repo}: {told}", "yellow")

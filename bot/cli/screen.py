@@ -18,6 +18,11 @@ LOOK_S = 0.1
 STYLES = {"failed": "red", "done": "green", "budget": "yellow", "stopped": "yellow", "waiting": "yellow"}
 
 
+def harmless(text: str) -> str:
+    """Take out what could steer a terminal: other people's and models' words may hold control characters."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
 class Screen:
     """Prints events: one JSON object a line on standard output, or a line of text each on standard error."""
 
@@ -27,7 +32,7 @@ class Screen:
 
     def say(self, text: str, style: str = "") -> None:
         """Say a sentence to people."""
-        self.console.print(Text(text, style=style))
+        self.console.print(Text(harmless(text), style=style))
 
     def event(self, event: RunEvent) -> None:
         """Show one event."""
@@ -37,7 +42,9 @@ class Screen:
             sys.stdout.flush()
         elif (line := line_of(event.fact)) is not None:
             style = STYLES.get(event.fact.outcome, "") if isinstance(event.fact, RunFinished) else ""
-            self.console.print(Text(f"{event.at:%H:%M:%S}  ", style="dim"), Text(line, style=style), sep="")
+            # One line each: a command with a line break in it must not look like a further event.
+            told = harmless(line).replace("\n", " ")
+            self.console.print(Text(f"{event.at:%H:%M:%S}  ", style="dim"), Text(told, style=style), sep="")
 
     async def follow(self, store: TaskStore, run: Run) -> None:
         """Show a run's events until its last one."""

@@ -1,0 +1,125 @@
+"""A task's stream, folded into how a run stands."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.domain.events import (
+    KINDS,
+    BranchPushed,
+    CheckFinished,
+    CheckPhase,
+    Fact,
+    ModelReplied,
+    Notice,
+    PullOpened,
+    RunEvent,
+    RunFinished,
+    RunQueued,
+    RunStarted,
+    ToolFinished,
+)
+from bot.domain.task import Outcome
+from bot.tasks.standing import line_of, progress_view, stand
+
+AT = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+STARTED = RunStarted("scripted:one", "act", {"limits.turns": 60, "ignored": ["`model: x` was not applied"]})
+
+
+def events(*facts: Fact, run: int = 1) -> list[RunEvent]:
+    """Number facts."""
+    return [RunEvent("t", seq, run, AT, fact) for seq, fact in enumerate(facts, 1)]
+
+
+def said(turn: int, price: float | None) -> ModelReplied:
+    """Make a reply of a hundred tokens."""
+    return ModelReplied(turn, "", 1, 10, 20, 30, 40, price, "scripted-1")
+
+
+def check(phase: CheckPhase, code: int | None, name: str = "tests", commit: str = "a" * 40) -> CheckFinished:
+    """Make a check's result."""
+    return CheckFinished(phase, name, "make test", code, 1.0, "", commit)
+
+
+def ended(outcome: Outcome, reason: str = "") -> RunFinished:
+    """End a run."""
+    return RunFinished(outcome, reason, "My words.", 2, 200, None, 61.0)
+
+
+def test_a_queued_run_is_queued() -> None:
+    """Before it starts a run has a place in the queue and no meter."""
+    view = progress_view(stand(events(RunQueued("flora", "", 3)), 1), marker="<!-- m -->", word="/agent")
+    assert (view.state, view.position, view.requester, view.meter) == ("queued", 3, "flora", None)
+
+
+def test_a_working_run_has_a_meter() -> None:
+    """Replies add up to turns, tokens and price; what was not applied is a notice."""
+    standing = stand(events(RunQueued("flora", "", 0), STARTED, said(1, 0.25), said(2, 0.5), Notice("Hm.")), 1)
+    view = progress_view(standing, marker="", word="/agent")
+    assert view.state == "working"
+    assert view.meter is not None
+    assert (view.meter.turn, view.meter.max_turns, view.meter.tokens) == (2, 60, 200)
+    assert (view.meter.cost_usd, view.meter.context_tokens, view.meter.model) == (0.75, 100, "scripted-1")
+    assert list(view.notices) == ["`model: x` was not applied", "Hm."]
+    assert (view.reason, view.summary) == ("", "")
+
+
+def test_one_unknown_price_makes_the_sum_unknown() -> None:
+    """A sum that lacks a price is not shown as if it were one."""
+    meter = stand(events(STARTED, said(1, 0.25), said(2, None)), 1).meter()
+    assert meter is not None
+    assert meter.cost_usd is None
+
+
+def test_checks_stand_before_and_after() -> None:
+    """Each check has one row: the first state and the last."""
+    facts = [check("before", 1), check("before", 0, "lint"), check("after", 1), check("after", None, commit="b" * 40)]
+    tests, lint = stand(events(*facts), 1).check_rows()
+    assert tests.before is not None
+    assert tests.after is not None
+    assert (tests.before.exit_code, tests.after.exit_code, tests.after.commit) == (1, None, "b" * 40)
+    assert lint.after is None
+
+
+@pytest.mark.parametrize("outcome", ["failed", "stopped", "budget"])
+def test_what_ended_early_names_its_branch(outcome: Outcome) -> None:
+    """Work without a pull request is found by its branch."""
+    facts = events(STARTED, BranchPushed("agent/7-ab", "c" * 40), ended(outcome, "It broke."))
+    view = progress_view(stand(facts, 1), marker="", word="/agent")
+    assert view.state == outcome
+    assert view.reason == "It broke. What was done so far is on the branch `agent/7-ab`."
+
+
+def test_a_pull_request_is_named_instead_of_the_branch() -> None:
+    """Where there is a pull request, it is what people look at."""
+    facts = events(STARTED, BranchPushed("b", "c" * 40), PullOpened(9, "https://hub/9", updated=False), ended("done"))
+    view = progress_view(stand(facts, 1), marker="", word="/agent")
+    assert (view.state, view.reason, view.pull_number, view.summary) == ("done", "", 9, "My words.")
+
+
+def test_each_run_stands_for_itself() -> None:
+    """Facts of other runs do not count."""
+    stream = [*events(STARTED, said(1, 1.0), ended("failed", "x")), *events(RunQueued("moss", "more", 0), run=2)]
+    view = progress_view(stand(stream, 2), marker="", word="/agent")
+    assert (view.state, view.requester, view.meter) == ("queued", "moss", None)
+
+
+def test_commands_are_evidence() -> None:
+    """Only tools that ran a command are listed as commands; errors stand out in the timeline."""
+    facts = [
+        ToolFinished(1, 0, "read", "a.py", is_error=True, seconds=0.1),
+        ToolFinished(1, 1, "run", "make", is_error=False, seconds=2.0, command="make", exit_code=None),
+    ]
+    standing = stand(events(*facts), 1)
+    assert [(row.command, row.exit_code) for row in standing.command_rows()] == [("make", None)]
+    assert [(entry.text, entry.is_error) for entry in standing.timeline] == [
+        ("read: a.py", True),
+        ("run: make (out of time)", False),
+    ]
+
+
+def test_every_kind_of_fact_has_its_line() -> None:
+    """Each kind of fact is known to the fold; a reply alone is no news."""
+    facts: list[Fact] = [STARTED, said(1, None), check("before", 0), ended("done"), Notice("a")]
+    assert [line_of(fact) is None for fact in facts] == [False, True, False, False, False]
+    assert len(KINDS) == 11
