@@ -191,7 +191,7 @@ def bind(tools: Sequence[Tool], sandbox: Sandbox, ledger: FileLedger) -> Toolset
     return StandardToolset(tools, ToolContext(sandbox, ledger))
 
 
-def make_desk(  # noqa: PLR0913 - a worker is made of these
+def make_desk(
     settings: ServerSettings,
     store: TaskStore,
     publisher: Publisher,
@@ -199,7 +199,6 @@ def make_desk(  # noqa: PLR0913 - a worker is made of these
     workspaces: Workspaces | None = None,
     sandbox: Callable[[Opened], Awaitable[Sandbox]] = make_sandbox,
     bind_tools: Bind = bind,
-    on_text: Callable[[str, str], None] | None = None,
 ) -> Desk:
     """Fill a worker's desk."""
     catalogue = load_catalogue()
@@ -219,7 +218,6 @@ def make_desk(  # noqa: PLR0913 - a worker is made of these
         model=lambda name, on_retry: make_model(settings, catalogue, name, on_retry),
         price_usd=price,
         clock=now,
-        on_text=on_text,
     )
 
 

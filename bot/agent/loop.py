@@ -14,10 +14,13 @@ NUDGE = "Your last reply called no tool. Go on with the task, or call `finish` w
 NUDGES = 2
 """Replies without a call that are answered with `NUDGE`; the next one is taken as the final answer."""
 AGAIN = "You made this very call before and it gave this very result. Try something else."
-HEARD = "A person on the thread says:"
-
 Listen = Callable[[int], Awaitable[Sequence[str]]]
 """Gives what people said since the last turn, oldest first; raises Cancelled where one said stop."""
+
+
+def heard(text: str) -> str:
+    """Tell the model whose words these are."""
+    return f"A person on the thread says:\n{text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,5 +94,4 @@ class Agent:
     def _hear(transcript: list[Message], said: Sequence[str]) -> None:
         if said:
             last = transcript[-1]
-            heard = tuple(TextPart(f"{HEARD}\n{text}") for text in said)
-            transcript[-1] = Message("user", (*last.parts, *heard))
+            transcript[-1] = Message("user", (*last.parts, *(TextPart(heard(text)) for text in said)))

@@ -13,7 +13,6 @@ from bot.domain.command import Command, Fix, Help, Status, Stop
 from bot.github import pieces, text
 
 ProgressState = Literal["queued", "working", "done", "failed", "stopped", "waiting", "budget"]
-Chance = Literal["queued", "steered", "restarted"]
 
 TIMELINE_ENTRIES = 20
 COMMAND_ROWS = 40
@@ -211,23 +210,6 @@ def status(view: ProgressView | None, *, word: str) -> str:
     return "\n\n".join(parts)
 
 
-def joined(requester: str, chance: Chance) -> str:
-    """Say what became of a request on a thread that has a task already."""
-    person = pieces.person(requester)
-    match chance:
-        case "queued":
-            return f"The request of {person} is queued behind the run that is going on."
-        case "steered":
-            return f"The request of {person} goes to the run that is going on."
-        case "restarted":
-            return f"The request of {person} starts a further run on the same branch."
-
-
-def stopping(requester: str) -> str:
-    """Confirm a stop that has yet to reach the run."""
-    return f"Stopping, as {pieces.person(requester)} asked. What was done so far is kept."
-
-
 def nothing_to_stop(word: str) -> str:
     """Answer a stop where nothing runs."""
     return f"Nothing is running on this thread. `{pieces.plain(word)} status` says how the last run ended."
@@ -291,38 +273,9 @@ def config_broken(path: str, problem: str, *, line: int | None = None, column: i
     )
 
 
-def repository_not_allowed(full_name: str) -> str:
-    """Refuse a repository that the operator does not serve."""
-    return (
-        f"This server does not work on `{pieces.plain(full_name)}`. Whoever runs it can add the repository to"
-        " `repositories` in its configuration."
-    )
-
-
-def no_installation(full_name: str) -> str:
-    """Say that the App has lost its access."""
-    return (
-        f"The GitHub App has no access to `{pieces.plain(full_name)}` any longer. An owner can give it under Settings,"
-        " GitHub Apps; then ask again."
-    )
-
-
 def thread_closed(word: str) -> str:
     """Refuse work on a closed thread."""
     return f"This thread is closed. Reopen it and comment `{pieces.plain(word)} fix` again."
-
-
-def busy(limit: int) -> str:
-    """Refuse more work than the operator takes at a time."""
-    return f"There are {limit} tasks waiting already, and more are not taken at a time. Ask again later."
-
-
-def permission_unknown(word: str) -> str:
-    """Refuse because GitHub did not say what the person may do."""
-    return (
-        "GitHub did not answer whether this person may ask for work, so nothing was started. Comment"
-        f" `{pieces.plain(word)} fix` again in a few minutes."
-    )
 
 
 def name_of(command: Command) -> str:

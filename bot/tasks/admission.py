@@ -7,6 +7,8 @@ from contextlib import suppress
 
 from bot.domain.events import RunFinished
 from bot.domain.task import Run
+from bot.errors import BotError, GitHubUnavailable
+from bot.log import bind
 from bot.store.base import Effect
 from bot.tasks.desk import Desk
 from bot.tasks.engines.base import Engine, Step
@@ -76,20 +78,35 @@ class Admission:
         if free <= 0:
             return
         for run in await self._desk.store.admit(self._executor, slots=free, per_installation=self._per_installation):
-            self._active.add(run.id)
-            await self._engine.start(run)
+            await self._begin(run, self._executor)
 
     async def _take_over(self) -> None:
+        """Go on with runs that nobody works on: those of dead workers, and our own whose start failed."""
         for run, executor in await self._desk.store.running():
-            if executor == self._executor or len(self._active) >= self._slots or not self._liveness.is_dead(executor):
+            ours = executor == self._executor
+            if run.id in self._active:
+                if not ours:
+                    # It came with another run of the same dead worker; the store has yet to hear of it.
+                    await self._desk.store.take_over(run, self._executor)
                 continue
-            await self._desk.store.take_over(run, self._executor)
-            self._active.add(run.id)
-            if await self._poisonous(run):
+            if len(self._active) >= self._slots or not (ours or self._liveness.is_dead(executor)):
+                continue
+            if not ours and await self._poisonous(run):
                 await self._give_up(run)
                 continue
             log.info("run.taken_over", extra={"run": run.id})
-            await self._engine.recover(run, executor)
+            await self._begin(run, executor)
+            if not ours:
+                await self._desk.store.take_over(run, self._executor)
+
+    async def _begin(self, run: Run, executor: str) -> None:
+        """Start a run here, or go on with that of another executor; where that fails, it is tried at the next look."""
+        self._active.add(run.id)
+        try:
+            await (self._engine.start(run) if executor == self._executor else self._engine.recover(run, executor))
+        except Exception:
+            self._active.discard(run.id)
+            raise
 
     async def _poisonous(self, run: Run) -> bool:
         """Count takeovers in a row that met no new step; a worker that dies at its work is no fault of the run."""
@@ -106,14 +123,22 @@ class Admission:
         fact = RunFinished("failed", reason, "", turns=0, tokens=0, cost_usd=None, seconds=0.0)
         await self._engine.cancel(run)
         await Recorder(self._desk, run).note("finished", fact)
-        await self._desk.store.finish(run.task_id, run.seq, "failed", reason, self._desk.clock())
-        self._active.discard(run.id)
         task = await self._desk.store.task(run.task_id)
-        if task is not None:
-            await self._desk.publisher.report(task, run)
+        try:
+            if task is not None:
+                await self._desk.publisher.report(task, run)
+        except GitHubUnavailable:
+            # The run stays that of a dead worker, so the next look comes here again.
+            log.warning("report.again", extra={"run": run.id})
+            return
+        except BotError as error:
+            log.error("report.failed", extra={"run": run.id, "error": str(error)})  # noqa: TRY400 - no fault of ours
+        await self._desk.store.finish(run.task_id, run.seq, "failed", reason, self._desk.clock())
+        # The work that it holds stays for whoever looks into it; a further run makes the copy anew.
 
     async def _body(self, run_id: str, step: Step) -> None:
         self._active.add(run_id)
+        bind(run=run_id)
         follower = asyncio.create_task(follow(self._desk, run_id))
         try:
             await self._workflow(run_id, step)

@@ -103,8 +103,6 @@ class Desk:
     price_usd: Callable[[str, Usage], float | None]
     clock: Callable[[], datetime]
     """The present time, aware; never used where a replay would decide differently."""
-    on_text: Callable[[str, str], None] | None = None
-    """Hears the task's id and the model's text while it streams, for a terminal."""
     stops: dict[str, asyncio.Event] = field(default_factory=dict)
     """For each run of this process: set when a person says stop."""
     bells: dict[str, asyncio.Event] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from bot.errors import BotError, RateLimited
+from bot.log import bind
 from bot.store.base import Delivery, DeliveryStore
 from bot.tasks.intake import Intake
 
@@ -14,6 +15,8 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 8
 """Deliveries that are handled side by side."""
+AT_A_LOOK = 100
+"""Deliveries that are read at once, beside those that wait."""
 TRIES = 10
 FIRST_WAIT_S = 2.0
 """Doubled at each further try, up to ten minutes: about half an hour in all."""
@@ -62,7 +65,9 @@ class Inlet:
 
     async def _round(self) -> None:
         now = self._clock()
-        due = [one for one in await self._deliveries.pending() if self._tries.get(one.guid, (0, now))[1] <= now]
+        # Those that wait for their next try must not hide the ones behind them.
+        pending = await self._deliveries.pending(limit=AT_A_LOOK + len(self._tries))
+        due = [one for one in pending if self._tries.get(one.guid, (0, now))[1] <= now]
         room = asyncio.Semaphore(AT_ONCE)
 
         async def one(delivery: Delivery) -> None:
@@ -72,6 +77,7 @@ class Inlet:
         await asyncio.gather(*(one(delivery) for delivery in due))
 
     async def _settle(self, delivery: Delivery) -> None:
+        bind(delivery=delivery.guid)
         try:
             handled = await self._intake.handle(delivery)
         except BotError as error:

@@ -13,7 +13,7 @@ from bot.domain.command import Command, Fix, Help, Status, Stop
 from bot.domain.refs import RepositoryRef
 from bot.domain.task import branch_name
 from bot.domain.trigger import Closed, Trigger, TriggerContext, Unlabelled
-from bot.errors import NotAllowed, TaskRefused, UserError
+from bot.errors import Forbidden, NotAllowed, NotFound, TaskRefused, UserError
 from bot.github import comments
 from bot.github.base import GitHub, GitHubApp
 from bot.github.webhooks import BadPayload, decode, to_trigger
@@ -137,7 +137,11 @@ class Intake:
         await self._store.audit(
             self._clock(), _login(context), f"run.{accepted.kind}", accepted.run.id, context.event_key
         )
-        await github.react(context.thread.repository, context.thread.number, comment_id, "eyes")
+        try:
+            await github.react(context.thread.repository, context.thread.number, comment_id, "eyes")
+        except (NotFound, Forbidden) as error:
+            # A comment may be deleted and a thread locked; the request stands all the same.
+            log.warning("eyes.refused", extra={"run": accepted.run.id, "error": str(error)})
         log.info("run.accepted", extra={"run": accepted.run.id, "kind": accepted.kind})
         return Handled("done", f"{accepted.kind}: {accepted.run.id}", accepted)
 

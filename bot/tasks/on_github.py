@@ -12,7 +12,7 @@ from bot.github.base import GitHub, GitHubApp, Pull, Reaction
 from bot.settings.repository import PATH, RepositorySettings, parse_repository
 from bot.settings.resolve import RunSettings, resolve
 from bot.settings.server import ServerSettings
-from bot.store.base import Effect, TaskStore
+from bot.store.base import TaskStore
 from bot.tasks.desk import Published, Work
 from bot.tasks.effects import ensure_comment
 from bot.tasks.standing import progress_view, stand
@@ -90,7 +90,6 @@ class GitHubPublisher:
             return None
         if pull is None or pull.state != "open":
             pull = await self._open(github, task, run, work)
-            await self._store.keep_effect(task.id, Effect("pull", "pull", str(pull.number)))
         elif await self._is_ours(github, task, pull):
             pull = await github.update_pull(task.repository, pull.number, body=await self._body(task, run, work))
         return Published(pull.number, pull.url)
@@ -129,7 +128,8 @@ class GitHubPublisher:
     async def _open(self, github: GitHub, task: Task, run: Run, work: Work) -> Pull:
         title = comments.pull_title(task.title, number=task.number)
         body = await self._body(task, run, work)
-        draft = resolve(self._settings, None).draft
+        started = stand(await self._store.events(task.id), run.seq).started
+        draft = bool((started.settings if started else {}).get("draft", self._settings.pull.draft))
         try:
             return await github.open_pull(
                 task.repository, head=work.branch, base=task.base_branch, title=title, body=body, draft=draft

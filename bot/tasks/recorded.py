@@ -42,7 +42,7 @@ class RecordedModel:
         turn = self._guard.spent.turns + 1
 
         async def action() -> Json:
-            reply = await self._live().ask(prompt, on_text=on_text or self._on_text())
+            reply = await self._live().ask(prompt, on_text=on_text)
             usd = self._scene.desk.price_usd(self._name, reply.usage)
             fact = ModelReplied(
                 turn=turn,
@@ -73,10 +73,6 @@ class RecordedModel:
         if self._model is None:
             self._model = self._scene.desk.model(self._name, self._retried)
         return self._model
-
-    def _on_text(self) -> OnText | None:
-        hears, task_id = self._scene.desk.on_text, self._scene.task.id
-        return None if hears is None else (lambda text: hears(task_id, text))
 
     async def _retried(self, error: ModelError, delay_s: float) -> None:
         self._retries += 1

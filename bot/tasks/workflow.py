@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.agent.limits import LimitGuard, Limits
-from bot.agent.loop import Agent, Finished
+from bot.agent.loop import Agent, Finished, heard
 from bot.agent.prompt import system_prompt
 from bot.domain.events import Notice, RunFinished
 from bot.domain.messages import Message, TextPart
@@ -140,9 +140,10 @@ class _Life:
             finished = await agent.run(system_prompt(), self.transcript)
             failed = [check for check in await checker.all("after", attempt) if not check.passed]
             said = await ears.listen(self.guard.spent.turns)
-            if not said and (not failed or attempt == CHECK_ROUNDS):
+            # A model that stopped calling tools by itself was asked often enough already.
+            if not said and (not failed or attempt == CHECK_ROUNDS or not finished.said_so):
                 break
-            self._say(feedback(failed) if failed else "", *said)
+            self._say(feedback(failed) if failed else "", *(heard(text) for text in said))
         if failed:
             names = ", ".join(f"`{check.name}`" for check in failed)
             self.remark = f"Not all is well: {names} still fails after the work."

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from bot.testing.hub.graphql.app import routes as graphql_routes
 from bot.testing.hub.hub import Hub
-from bot.testing.hub.pages import routes
+from bot.testing.hub.pages import routes as page_routes
 from bot.testing.hub.records import App, Repository, Token, User
 from bot.testing.hub.server import HubServer
 from bot.testing.model.load import parse_script
@@ -54,7 +55,8 @@ async def build(stack: AsyncExitStack, folder: Path, *, webhook_url: str, port: 
     secret = secrets.token_hex(20)
     app = hub.create_app(owner, "Issuewright Demo", webhook_url=webhook_url, webhook_secret=secret)
     hub.install(app, [repository.id])
-    server = await stack.enter_async_context(HubServer(hub, port=port, extra_routes=routes(hub)))
+    routes = [*graphql_routes(hub), *page_routes(hub)]
+    server = await stack.enter_async_context(HubServer(hub, port=port, extra_routes=routes))
     model = ScriptedModel(parse_script(script(), "script.yaml")) if scripted else None
     if model is not None:
         await stack.enter_async_context(model)

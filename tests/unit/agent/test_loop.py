@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.agent.dispatch import CUT_OFF, MAX_CALLS
 from bot.agent.limits import FORMAT_ERRORS, REPEATS_STOP, REPEATS_WARN, LimitGuard, Limits
-from bot.agent.loop import AGAIN, HEARD, NUDGE, NUDGES, Agent, Finished, Listen
+from bot.agent.loop import AGAIN, NUDGE, NUDGES, Agent, Finished, Listen, heard
 from bot.domain.messages import Message, Part, Prompt, Reply, StopReason, TextPart, ThinkingPart, ToolCall, ToolResult
 from bot.errors import Cancelled, LimitReached, MalformedReply, ModelRefused, ModelUnavailable
 from bot.llm.base import OnText
@@ -176,11 +176,11 @@ async def test_what_a_person_says_lands_behind_the_results() -> None:
 
     play = Play(reply(call("look")), reply(finish()), listen=listen)
     await play.run()
-    assert play.transcript[0].parts == (*TASK.parts, TextPart(f"{HEARD}\nMind the gap."))
+    assert play.transcript[0].parts == (*TASK.parts, TextPart(heard("Mind the gap.")))
     assert play.transcript[2].parts == (
         ToolResult("call-look", "seen"),
-        TextPart(f"{HEARD}\nFaster."),
-        TextPart(f"{HEARD}\nAnd nicer."),
+        TextPart(heard("Faster.")),
+        TextPart(heard("And nicer.")),
     )
     assert play.model.prompts[1].messages[2] == play.transcript[2]
 

@@ -141,8 +141,7 @@ POSTED: dict[str, Callable[[], str]] = {
     "help": lambda: comments.help_text("/agent", "agent", catalogue.usages("/agent")),
     "status": lambda: comments.status(WORKING, word="/agent"),
     "status_none": lambda: comments.status(None, word="/agent"),
-    "joined": lambda: "\n".join(comments.joined("ada", chance) for chance in ("queued", "steered", "restarted")),
-    "stop": lambda: "\n".join([comments.stopping("ada"), comments.nothing_to_stop("/agent")]),
+    "stop": lambda: comments.nothing_to_stop("/agent"),
     "not_allowed": lambda: "\n\n".join(
         [comments.not_allowed("ada", Fix(""), "triage"), comments.not_allowed("grace", Status(), "none")]
     ),
@@ -157,11 +156,9 @@ POSTED: dict[str, Callable[[], str]] = {
     "refused": lambda: "\n\n".join(
         [
             comments.fork_refused("/agent"),
-            comments.repository_not_allowed("ada/engine"),
-            comments.no_installation("ada/engine"),
             comments.thread_closed("/agent"),
-            comments.busy(20),
-            comments.permission_unknown("/agent"),
+            comments.unknown_actor(),
+            comments.no_default_branch(),
         ]
     ),
     "config_broken": lambda: "\n\n".join(

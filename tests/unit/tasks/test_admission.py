@@ -222,7 +222,6 @@ async def test_one_installation_has_its_own_bound(world: World, tmp_path: Path) 
     assert len(made.engine.started) == 1
 
 
-@pytest.mark.xfail(reason="a run whose `start` failed stays `running` under this executor and holds a slot for good")
 async def test_a_start_that_failed_is_tried_again(world: World, tmp_path: Path) -> None:
     """Where the engine's database was away for a moment, the run starts at the next look, and those behind it too."""
     ids = await queue(world, 1, 2)
@@ -234,7 +233,6 @@ async def test_a_start_that_failed_is_tried_again(world: World, tmp_path: Path) 
     assert sorted(made.engine.started) == sorted(ids)
 
 
-@pytest.mark.xfail(reason="a run whose `recover` failed is ours already and is never looked at again")
 async def test_a_takeover_that_failed_is_tried_again(world: World, tmp_path: Path) -> None:
     """Where the engine's database was away for a moment, the takeover happens at the next look."""
     [one] = await queue(world, 1)

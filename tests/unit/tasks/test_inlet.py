@@ -168,7 +168,6 @@ async def test_at_most_eight_are_handled_at_once(door: Door) -> None:
     assert len(door.answers.handled) == 30
 
 
-@pytest.mark.xfail(reason="`pending()` gives the oldest hundred, those that wait for their next try among them")
 async def test_many_that_wait_do_not_hide_a_new_one(door: Door) -> None:
     """A hundred deliveries that wait for their next try keep nobody else from being handled."""
     names = [f"g{number:03}" for number in range(100)]
