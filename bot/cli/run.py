@@ -61,6 +61,8 @@ def work(
     hide()
     flags: dict[str, object] = {"models.act": model, "state_dir": str(state) if state else None}
     settings = bootstrap.load(config, flags, quiet=True)
+    # A server with the same state would take these runs for GitHub's.
+    settings = settings.model_copy(update={"state_dir": settings.state_dir / "terminal"})
     return asyncio.run(_work(settings, repo.resolve(), request, Screen(as_json=as_json), approve, in_place=in_place))
 
 

@@ -161,6 +161,10 @@ class TaskStore(Protocol):
         """
         ...
 
+    async def claim(self, run: Run, executor: str) -> bool:
+        """Turn this one queued run into a running one, whatever else is queued; False where it is queued no more."""
+        ...
+
     async def running(self) -> Sequence[tuple[Run, str]]:
         """Return the runs that are running and the executor of each."""
         ...

@@ -54,6 +54,21 @@ class Queue(Shelf):
             lambda connection: _admit(connection, executor, self._now, slots, per_installation)
         )
 
+    async def claim(self, run: Run, executor: str) -> bool:
+        """Turn this one queued run into a running one, whatever else is queued; False where it is queued no more."""
+        change = (
+            update(runs)
+            .where(runs.c.task_id == run.task_id, runs.c.seq == run.seq, runs.c.state == "queued")
+            .values(state="running", executor=executor, started_at=self._now())
+            .returning(runs.c.seq)
+        )
+
+        def act(connection: Connection) -> bool:
+            lock_queue(connection)
+            return connection.execute(change).first() is not None
+
+        return await self._database.write(act)
+
     async def running(self) -> Sequence[tuple[Run, str]]:
         """Return the runs that are running and the executor of each, oldest start first."""
         query = (

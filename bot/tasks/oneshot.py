@@ -22,7 +22,7 @@ class OneShot:
         self._engine = InlineEngine(desk.store)
 
     async def work(self, run: Run) -> Run:
-        """Work until this run is over and return it; runs that were queued before it are worked on first.
+        """Work until this run is over and return it; other runs of the same state are left alone.
 
         Raises:
             BotError: another living process works on it.
@@ -30,10 +30,10 @@ class OneShot:
         self._liveness.hold(self._executor)
         await self._engine.launch(Workflow(self._desk))
         try:
-            while (now := await self._state(run)).state != "finished":
-                for taken in await self._take(now):
-                    await self._one(taken)
-            return now
+            if (await self._state(run)).state != "finished":
+                await self._take(run)
+                await self._one(run)
+            return await self._state(run)
         finally:
             await self._engine.drain(grace_s=0)
             self._liveness.release()
@@ -50,15 +50,14 @@ class OneShot:
             raise BotError(f"run {run.id} is unknown to the store")
         return found
 
-    async def _take(self, run: Run) -> list[Run]:
-        """Take the run itself where a dead process left it, else what is next in the queue."""
-        for other, executor in await self._desk.store.running():
-            if other.id == run.id and executor != self._executor:
-                if not self._liveness.is_dead(executor):
-                    raise BotError(f"another process ({executor}) works on this already")
-                await self._desk.store.take_over(other, self._executor)
-                return [other]
-        return list(await self._desk.store.admit(self._executor, slots=1, per_installation=1))
+    async def _take(self, run: Run) -> None:
+        """Take the run, from the queue or from where a dead process left it."""
+        if await self._desk.store.claim(run, self._executor):
+            return
+        executor = next((name for other, name in await self._desk.store.running() if other.id == run.id), "unknown")
+        if not self._liveness.is_dead(executor):
+            raise BotError(f"another process ({executor}) works on this already")
+        await self._desk.store.take_over(run, self._executor)
 
     async def _one(self, run: Run) -> None:
         follower = asyncio.create_task(follow(self._desk, run.id))

@@ -2,9 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -17,44 +15,8 @@ from bot.domain.refs import RepositoryRef
 from bot.store import schema
 from bot.store.base import DeliveryStore, Effect, InboxItem, TaskStore
 from bot.store.migrate import migrate, version_table
-from bot.store.tasks import SqlTaskStore
 from tests.unit.store.made import CLEAN, EVIL, REPOSITORY, START, begin, delivery, numbers, queue, request
 from tests.unit.store.places import Lazy, Place
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Lazy]:
-    """One server for all tests; it starts when the first asks for a database."""
-    lazy = Lazy()
-    yield lazy
-    lazy.close()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, postgres: Lazy) -> Place:
-    """A fresh place for both stores, on either database."""
-    return Place(tmp_path / "state", None if request.param == "sqlite" else postgres.database())
-
-
-@pytest.fixture
-async def stores(place: Place) -> AsyncIterator[tuple[SqlTaskStore, DeliveryStore]]:
-    """Both stores, open."""
-    tasks, deliveries = place.open()
-    yield tasks, deliveries
-    await tasks.close()
-    await deliveries.close()
-
-
-@pytest.fixture
-def store(stores: tuple[SqlTaskStore, DeliveryStore]) -> TaskStore:
-    """The task store."""
-    return stores[0]
-
-
-@pytest.fixture
-def deliveries(stores: tuple[SqlTaskStore, DeliveryStore]) -> DeliveryStore:
-    """The delivery store."""
-    return stores[1]
 
 
 async def test_a_delivery_comes_back_as_it_was(deliveries: DeliveryStore) -> None:
@@ -285,6 +247,19 @@ async def test_another_executor_takes_over(store: TaskStore) -> None:
     await store.admit("e1", slots=1, per_installation=1)
     await store.take_over(run, "e2")
     assert [executor for _, executor in await store.running()] == ["e2"]
+
+
+async def test_one_run_is_claimed_whatever_else_is_queued(store: TaskStore, place: Place) -> None:
+    """A queued run is claimed once, by name; others stay queued, and a run that is over or running is not claimed."""
+    await queue(store, place.clock, "a0 a1")
+    first, second = [(await store.runs(task.id))[0] for task in reversed(await store.tasks())]
+    assert [await store.claim(second, "e1"), await store.claim(second, "e2")] == [True, False]
+    assert [(run.id, executor) for run, executor in await store.running()] == [(second.id, "e1")]
+    again = await store.run(first.task_id, first.seq)
+    assert again is not None
+    assert again.state == "queued"
+    await store.finish(first.task_id, first.seq, "stopped", "", START)
+    assert not await store.claim(first, "e1")
 
 
 async def test_two_processes_admit_each_run_once(store: TaskStore, place: Place) -> None:

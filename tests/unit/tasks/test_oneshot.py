@@ -29,15 +29,16 @@ async def test_a_run_is_worked_on_to_its_end(world: World, tmp_path: Path) -> No
     assert list((tmp_path / "executors").iterdir()) == []
 
 
-async def test_what_was_queued_before_comes_first(world: World, tmp_path: Path) -> None:
-    """Runs that wait in front are worked on first."""
+async def test_what_else_is_queued_is_left_alone(world: World, tmp_path: Path) -> None:
+    """A run that waits in front may belong to another repository: it is neither worked on nor waited for."""
     first = await world.store.accept(world.request("first"), world.clock())
     world.clock.move(1)
     second = await world.store.accept(world.request("second", number=8), world.clock())
-    await shot(world, tmp_path, Script(*SCRIPT, *SCRIPT)).work(second.run)
+    done = await shot(world, tmp_path, Script(*SCRIPT)).work(second.run)
+    assert done.outcome == "done"
     before = await world.store.run(first.task.id, 1)
     assert before is not None
-    assert before.outcome == "done"
+    assert before.state == "queued"
 
 
 async def test_a_finished_run_is_only_looked_at(world: World, tmp_path: Path) -> None:
