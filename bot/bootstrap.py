@@ -177,11 +177,11 @@ def _anthropic(settings: ServerSettings, catalogue: Catalogue, name: str) -> Mod
     )
 
 
-def offered_tools(_: RunSettings) -> Sequence[Tool]:
+def offered_tools(settings: RunSettings) -> Sequence[Tool]:
     """Choose the tools that are offered: all of them, until there are modes."""
     from bot.tools.standard import standard_tools
 
-    return standard_tools()
+    return standard_tools(command_s=settings.limits.command_s)
 
 
 def bind(tools: Sequence[Tool], sandbox: Sandbox, ledger: FileLedger) -> Toolset:
@@ -204,9 +204,11 @@ def make_desk(
     catalogue = load_catalogue()
 
     def price(name: str, usage: Usage) -> float | None:
-        from bot.llm.prices import price_usd
+        from bot.llm.prices import Price, price_usd
 
-        return price_usd(name, usage)
+        own = catalogue.entry(name).prices
+        overrides = {name: Price(own.input, own.output, own.cache_read, own.cache_write)} if own else None
+        return price_usd(name, usage, overrides=overrides)
 
     return Desk(
         store=store,

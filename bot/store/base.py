@@ -220,7 +220,7 @@ class TaskStore(Protocol):
         ...
 
     async def inbox(self, task_id: str, *, after: int = 0) -> Sequence[InboxItem]:
-        """Return inbox items behind an id, oldest first."""
+        """Return inbox items behind an id, oldest first; a label that was added again has no words."""
         ...
 
     async def step(self, run_id: str, name: str) -> str | None:

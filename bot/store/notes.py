@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy import Connection, Select, or_, select
+from sqlalchemy import Connection, Select, select
 
 from bot.store.base import Effect, InboxItem
 from bot.store.database import Shelf, insert, lock_task, replace
@@ -46,13 +46,8 @@ class Notes(Shelf):
         return await self._database.write(act)
 
     async def inbox(self, task_id: str, *, after: int = 0) -> Sequence[InboxItem]:
-        """Return inbox items behind an id, oldest first; a request without words that joined a run is none."""
-        query = (
-            select(inbox)
-            .where(inbox.c.task_id == task_id, inbox.c.id > after)
-            .where(or_(inbox.c.kind != "steer", inbox.c.text != ""))
-            .order_by(inbox.c.id)
-        )
+        """Return inbox items behind an id, oldest first; a label that was added again has no words."""
+        query = select(inbox).where(inbox.c.task_id == task_id, inbox.c.id > after).order_by(inbox.c.id)
         rows = await self._database.read(lambda connection: connection.execute(query).all())
         return [
             InboxItem(row.id, row.kind, row.author, row.text, row.number, row.thread, row.comment_id) for row in rows

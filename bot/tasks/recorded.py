@@ -181,15 +181,18 @@ class Ears:
         async def action() -> Json:
             items = await self._scene.desk.store.inbox(self._scene.task.id, after=after)
             for item in items:
-                if item.kind == "steer":
+                if item.kind == "steer" and item.text:
                     await self._scene.recorder.note(
                         f"heard/{item.id}", Notice(f"{item.author} says: {item.text[:200]}")
                     )
             return [[item.id, item.kind, item.author, item.text] for item in items]
 
         items = cast("list[list[object]]", await self._scene.steps.do(f"inbox/{times}", action))
+        stops = [cast("int", number) for number, kind, _, _ in items if kind == "stop"]
+        if stops:
+            # What was said after it is a request of its own.
+            self.heard = stops[0]
+            raise Cancelled("stopped by a person")
         if items:
             self.heard = cast("int", items[-1][0])
-        if any(kind == "stop" for _, kind, _, _ in items):
-            raise Cancelled("stopped by a person")
-        return [str(text) for _, kind, _, text in items if kind == "steer"]
+        return [str(text) for _, kind, _, text in items if kind == "steer" and text]

@@ -54,7 +54,9 @@ async def _go_on(scene: Scene, heard: int) -> None:
     items = await store.inbox(task.id, after=heard)
     if not items:
         return
-    said = [item for item in items if item.kind == "steer"]
+    # Words before a stop ended with the run that it was meant for.
+    stopped = max((item.id for item in items if item.kind == "stop"), default=0)
+    said = [item for item in items if item.kind == "steer" and item.id > stopped]
     if said:
         last = said[-1]
         request = NewRequest(
@@ -67,7 +69,7 @@ async def _go_on(scene: Scene, heard: int) -> None:
             body=task.body,
             requester=last.author,
             requester_id=0,
-            request="\n\n".join(item.text for item in said),
+            request="\n\n".join(item.text for item in said if item.text),
             model=None,
             comment_id=last.comment_id,
             installation_id=task.installation_id,

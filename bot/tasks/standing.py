@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import assert_never
 
 from bot.domain.events import (
@@ -42,7 +41,6 @@ class Standing:
     pull: PullOpened | None = None
     finished: RunFinished | None = None
     timeline: list[TimelineEntry] = field(default_factory=list)
-    begun_at: datetime | None = None
 
     def meter(self) -> Meter | None:
         """Sum up what was used; None before the first reply."""
@@ -90,7 +88,6 @@ def stand(events: Sequence[RunEvent], run: int | None) -> Standing:
         if run is not None and event.run != run:
             continue
         _take(standing, event.fact)
-        standing.begun_at = standing.begun_at or event.at
         if (line := line_of(event.fact)) is not None:
             standing.timeline.append(TimelineEntry(event.at, line, _is_error(event.fact)))
     return standing

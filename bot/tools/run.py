@@ -10,7 +10,7 @@ from bot.sandbox.output import clip
 from bot.tools.arguments import Arguments, parse, specify
 from bot.tools.base import ToolContext, ToolOutput
 
-_LONGEST_S = 600
+LONGEST_S = 600
 _DEFAULT_S = 120
 _CHARS = 16_000
 """Of both streams; the 99th percentile of real commands is 7,097."""
@@ -20,25 +20,34 @@ _ERROR_CHARS = 6_000
 
 class _Arguments(Arguments):
     command: str = Field(min_length=1)
-    timeout_s: int = Field(default=_DEFAULT_S, ge=1, le=_LONGEST_S)
+    timeout_s: int = Field(default=_DEFAULT_S, ge=1)
 
 
 class Run:
     """Runs what the model asks for; a failure of the command is a result like any other."""
 
-    spec: ToolSpec = specify(
-        "run",
-        "Run a bash command at the root of the repository; no input, at most 600 s, nothing outlives it.",
-        _Arguments,
-    )
     reads_only: bool = False
+
+    def __init__(self, longest_s: int = LONGEST_S) -> None:
+        """Make one.
+
+        Args:
+            longest_s: seconds that one command may take, whatever the model asks for.
+        """
+        self._longest_s = longest_s
+        self.spec: ToolSpec = specify(
+            "run",
+            f"Run a bash command at the root of the repository; no input, at most {longest_s} s, nothing outlives it.",
+            _Arguments,
+        )
 
     async def call(self, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
         """Run it and show both ends of what it printed."""
         asked = parse(_Arguments, arguments)
-        result = await context.sandbox.run(asked.command, timeout_s=asked.timeout_s, output_chars=_CHARS)
+        timeout_s = min(asked.timeout_s, self._longest_s)
+        result = await context.sandbox.run(asked.command, timeout_s=timeout_s, output_chars=_CHARS)
         return ToolOutput(
-            _text(result, asked.timeout_s),
+            _text(result, timeout_s),
             asked.command,
             changed=None,
             command=asked.command,

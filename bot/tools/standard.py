@@ -6,11 +6,11 @@ from bot.tools.edit import Edit
 from bot.tools.finish import Finish
 from bot.tools.list import List
 from bot.tools.read import Read
-from bot.tools.run import Run
+from bot.tools.run import LONGEST_S, Run
 from bot.tools.search import Search
 from bot.tools.write import Write
 
 
-def standard_tools() -> list[Tool]:
-    """Make one of each."""
-    return [Delete(), Edit(), Finish(), List(), Read(), Run(), Search(), Write()]
+def standard_tools(*, command_s: int = LONGEST_S) -> list[Tool]:
+    """Make one of each; `command_s` is how many seconds one command may take."""
+    return [Delete(), Edit(), Finish(), List(), Read(), Run(command_s), Search(), Write()]

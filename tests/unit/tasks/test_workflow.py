@@ -292,6 +292,42 @@ async def test_what_came_too_late_is_a_further_run(world: World) -> None:
     assert len(await world.store.runs(task.id)) == 2
 
 
+async def test_a_label_that_came_too_late_is_a_further_run(world: World) -> None:
+    """A label that is added again when the run's work is over has no words, and starts a further run all the same."""
+    task, one = await world.begin()
+    steps = Mortal(world, one)
+
+    async def slow(name: str, action: Action) -> Json:
+        if name == "report":
+            await world.store.accept(replace(world.request("second"), request=""), world.clock())
+        return await steps(name, action)
+
+    await Workflow(world.desk(Script(*SCRIPT)))(one.id, slow)
+    again = await world.store.open_run(task.id)
+    assert again is not None
+    assert (again.seq, again.state, again.request) == (2, "queued", "")
+
+
+@pytest.mark.parametrize("listened", [True, False], ids=["heard at a turn", "heard at the end"])
+async def test_only_what_is_said_after_a_stop_outlives_it(world: World, *, listened: bool) -> None:
+    """Words before a stop end with the run; words after it are the request of a further one."""
+    task, one = await world.begin()
+    steps = Mortal(world, one)
+    moment = "inbox/2" if listened else "report"
+
+    async def slow(name: str, action: Action) -> Json:
+        if name == moment:
+            for key, kind, words in (("a", "steer", "Before."), ("b", "stop", "asked"), ("c", "steer", "After.")):
+                await world.store.post(task.id, kind, author="flora", text=words, event_key=key)  # type: ignore[arg-type]
+        return await steps(name, action)
+
+    await Workflow(world.desk(Script(*SCRIPT)))(one.id, slow)
+    assert (await ended(world, task)).outcome == ("stopped" if listened else "done")
+    again = await world.store.open_run(task.id)
+    assert again is not None
+    assert again.request == "After."
+
+
 async def test_a_further_run_goes_on_with_the_same_transcript_branch_and_pull(world: World) -> None:
     """A further request takes the history along and brings branch and pull request up to date."""
     task, one = await world.begin()

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from bot.tools.base import ToolContext, ToolOutput
+from bot.tools.run import Run
 from bot.tools.standard import standard_tools
 from bot.tools.toolset import StandardToolset
 
@@ -207,7 +208,16 @@ async def test_run(use: Use) -> None:
     output = await use("run", command="seq 100000; seq 100000 >&2; exit 1")
     assert 16_000 < len(output.text) < 16_300
     assert output.text.endswith("99999\n100000")
-    assert (await use("run", command="true", timeout_s=601)).is_error
+    assert (await use("run", command="true", timeout_s=0)).is_error
+
+
+async def test_the_operators_limit_binds_every_command(context: ToolContext) -> None:
+    """A model may ask for more time than the operator allows; it does not get it, and is told how much it had."""
+    tool = Run(1)
+    assert "at most 1 s" in tool.spec.description
+    output = await tool.call({"command": "sleep 9", "timeout_s": 500}, context)
+    assert output.exit_code is None
+    assert output.text.startswith("timed out after 1 s")
 
 
 async def test_finish(use: Use) -> None:
