@@ -260,3 +260,9 @@ def test_labels_keep_contrast() -> None:
     """Dark ink on light colours, light ink on dark ones; what is no colour makes no style."""
     labels = [Label(1, "a", name, color) for name, color in (("x", "FBCA04"), ("y", "5319e7"), ("z", "red}*{"))]
     assert label_classes(labels) == {"fbca04": "000", "5319e7": "fff"}
+
+
+def test_browsers_hear_that_there_is_no_icon(shop: Shop) -> None:
+    """The icon that every browser asks for is answered without content, so that no page seems broken."""
+    answer = httpx.get(f"{shop.hub.base_url}/favicon.ico")
+    assert (answer.status_code, answer.content) == (204, b"")

@@ -73,7 +73,13 @@ def routes(hub: Hub) -> Sequence[BaseRoute]:
         "/{nothing:page}": _nothing,
     }
     pages = [Route(path, site.endpoint(view), methods=["GET"]) for path, view in table.items()]
-    return [Route("/-/hub.css", style_sheet, methods=["GET"]), *pages]
+    own = [Route("/-/hub.css", style_sheet, methods=["GET"]), Route("/favicon.ico", no_icon, methods=["GET"])]
+    return [*own, *pages]
+
+
+async def no_icon(_request: Request) -> Response:
+    """Answer browsers, which ask for an icon by themselves, that there is none."""
+    return Response(status_code=204)
 
 
 def _nothing(_: Site, _request: Request) -> Response:
