@@ -27,7 +27,13 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def world(tmp_path: Path, private_key: str, receiver: Receiver) -> Iterator[World]:
+def judge() -> RestJudge:
+    """Who judges the answers: the shared subset."""
+    return RestJudge()
+
+
+@pytest.fixture
+def world(tmp_path: Path, private_key: str, receiver: Receiver, judge: RestJudge) -> Iterator[World]:
     """A served hub with a public repository and an App installed on it."""
     clock = Clock()
     hub = Hub(tmp_path / "hub", clock=clock)
@@ -38,7 +44,7 @@ def world(tmp_path: Path, private_key: str, receiver: Receiver) -> Iterator[Worl
             owner, "Agent Bot", webhook_url=receiver.url, webhook_secret="s3cret", private_key=private_key
         )
         installation = hub.install(app, [repository.id])
-        world = World(hub, server, clock, RestJudge(), owner, repository, app, installation)
+        world = World(hub, server, clock, judge, owner, repository, app, installation)
         yield world
         for client in world.clients:
             client.close()

@@ -5,7 +5,7 @@ import os
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import httpx
 import jsonschema_rs
@@ -13,6 +13,12 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 WIDE = {"ref", "path", "basehead", "branch"}
+ROOT_FOLDER = {
+    "/repos/{owner}/{repo}/contents": "/repos/{owner}/{repo}/contents/{path}",
+    "/repos/{owner}/{repo}/contents/": "/repos/{owner}/{repo}/contents/{path}",
+}
+"""Paths that GitHub serves and describes by another template only: an empty `{path}`, with and without its slash."""
+
 Seen = set[tuple[str, str]]
 
 
@@ -29,14 +35,18 @@ def judging() -> bool:
     return os.environ.get("REQUIRE_SHARED") == "1" or place("openapi-subset.json").exists()
 
 
+def unavailable(reason: str) -> NoReturn:
+    """Skip, or fail under REQUIRE_SHARED=1."""
+    if os.environ.get("REQUIRE_SHARED") == "1":
+        pytest.fail(f"{reason}, and REQUIRE_SHARED=1")
+    pytest.skip(reason)
+
+
 def material(name: str) -> Path:
-    """Return a file of the shared material, or skip (fail under REQUIRE_SHARED=1) where it is absent."""
+    """Return a file of the shared material; see `unavailable` for where it is absent."""
     path = place(name)
     if not path.exists():
-        message = f"{path} is absent: set SHARED_DIR to the folder with GitHub's descriptions"
-        if os.environ.get("REQUIRE_SHARED") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
+        unavailable(f"{path} is absent: set SHARED_DIR to the folder with GitHub's descriptions")
     return path
 
 
@@ -62,9 +72,9 @@ def nullable_to_type(node: object) -> object:
 
 
 @lru_cache(maxsize=4)
-def load(name: str) -> dict[str, Any]:
+def load(description: Path) -> dict[str, Any]:
     """Return a description with `nullable` converted."""
-    loaded = nullable_to_type(json.loads(material(name).read_text()))
+    loaded = nullable_to_type(json.loads(description.read_text()))
     assert isinstance(loaded, dict)
     comment = loaded["components"]["schemas"].get("pull-request-review-comment")
     if comment is not None:
@@ -74,23 +84,29 @@ def load(name: str) -> dict[str, Any]:
     return loaded
 
 
-@lru_cache(maxsize=1)
-def operations() -> list[tuple[str, str, re.Pattern[str]]]:
+@lru_cache(maxsize=2)
+def operations(description: Path) -> list[tuple[str, str, re.Pattern[str]]]:
     """Return (method, template, pattern) of each operation, those with most fixed text first."""
     found = []
-    for template, methods in load("openapi-subset.json")["paths"].items():
-        parts = re.split(r"\{(\w+)\}", template)
-        pattern = "".join(
-            re.escape(part) if index % 2 == 0 else (".+" if part in WIDE else "[^/]+")
-            for index, part in enumerate(parts)
-        )
-        found += [(method.upper(), template, re.compile(pattern)) for method in methods]
+    for template, methods in load(description)["paths"].items():
+        written = [template, *(other for other, described in ROOT_FOLDER.items() if described == template)]
+        found += [(method.upper(), template, _pattern(one)) for method in methods for one in written]
     return sorted(found, key=lambda row: -len(re.sub(r"\{\w+\}", "", row[1])))
 
 
-def operation(method: str, path: str) -> str | None:
+def _pattern(template: str) -> re.Pattern[str]:
+    parts = re.split(r"\{(\w+)\}", template)
+    return re.compile(
+        "".join(
+            re.escape(part) if index % 2 == 0 else (".+" if part in WIDE else "[^/]+")
+            for index, part in enumerate(parts)
+        )
+    )
+
+
+def operation(description: Path, method: str, path: str) -> str | None:
     """Return the template of a request."""
-    return next((t for m, t, pattern in operations() if m == method and pattern.fullmatch(path)), None)
+    return next((t for m, t, pattern in operations(description) if m == method and pattern.fullmatch(path)), None)
 
 
 def described_wrongly(method: str, template: str) -> dict[str, Any] | None:
@@ -104,9 +120,9 @@ def described_wrongly(method: str, template: str) -> dict[str, Any] | None:
 
 
 @lru_cache(maxsize=512)
-def validator(method: str, template: str, status: int) -> jsonschema_rs.Draft202012Validator | None:
+def validator(description: Path, method: str, template: str, status: int) -> jsonschema_rs.Draft202012Validator | None:
     """Return the judge of one answer, or None when it must have no body."""
-    spec = load("openapi-subset.json")
+    spec = load(description)
     answer = spec["paths"][template][method.lower()]["responses"].get(str(status))
     if answer is None:
         # GitHub does not list the refusals that every operation shares
@@ -121,30 +137,35 @@ def validator(method: str, template: str, status: int) -> jsonschema_rs.Draft202
         content = content or {"application/json": {"schema": {"$ref": "#/components/schemas/basic-error"}}}
         schema = content.get("application/json", next(iter(content.values())))["schema"]
         schema = (status == 200 and described_wrongly(method, template)) or schema
-    return jsonschema_rs.Draft202012Validator({"allOf": [schema], "components": spec["components"]})
+    whole = {"allOf": [schema], "components": spec["components"]}
+    return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
 
 
 class RestJudge:
-    """Checks each answer of a client against GitHub's description; use `hook` as an httpx response hook."""
+    """Checks each answer of a client against GitHub's description; use `hook` as an httpx response hook.
 
-    def __init__(self) -> None:
-        self._judging = judging()
+    Args:
+        description: a file of operations; without one, the shared subset where it is there.
+    """
+
+    def __init__(self, description: Path | None = None) -> None:
+        self._description = description or (material("openapi-subset.json") if judging() else None)
         self.seen: Seen = set()
         """(method, template) of answers below 400 that were judged."""
 
     def hook(self, response: httpx.Response) -> None:
         """Judge one answer."""
         response.read()
-        if not self._judging:
+        if self._description is None:
             return
         path = response.request.url.raw_path.decode().partition("?")[0].removeprefix("/api/v3")
         method = response.request.method
-        template = operation(method, path)
+        template = operation(self._description, method, path)
         if template is None or "raw" in response.headers.get("content-type", ""):
             return
         if "diff" in response.headers.get("content-type", ""):
             return
-        judge = validator(method, template, response.status_code)
+        judge = validator(self._description, method, template, response.status_code)
         if response.status_code < 400:
             self.seen.add((method, template))
         if judge is None:
@@ -159,7 +180,7 @@ class RestJudge:
 @lru_cache(maxsize=128)
 def webhook_validator(event: str, action: str | None) -> jsonschema_rs.Draft202012Validator:
     """Return the judge of one webhook payload."""
-    spec = load("openapi-webhooks-subset.json")
+    spec = load(material("openapi-webhooks-subset.json"))
     name = "-".join(part.replace("_", "-") for part in (event, action) if part)
     schema = spec["webhooks"][name]["post"]["requestBody"]["content"]["application/json"]["schema"]
     return jsonschema_rs.Draft202012Validator({"allOf": [schema], "components": spec["components"]})

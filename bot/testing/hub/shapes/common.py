@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 from bot.testing.hub.core import Core
 from bot.testing.hub.records import App, Installation, Label, Reaction, Repository, User
@@ -39,7 +40,7 @@ def optional_stamp(when: datetime | None) -> str | None:
 
 def user_json(hub: Core, user: User) -> Json:
     """Return a `simple-user`."""
-    url = f"{hub.api_url}/users/{user.login}"
+    url = f"{hub.api_url}/users/{quote(user.login)}"
     app = hub.app_of(user)
     return {
         "login": user.login,
@@ -135,7 +136,7 @@ def label_json(hub: Core, repository: Repository, label: Label) -> Json:
     return {
         "id": label.id,
         "node_id": label.node_id,
-        "url": f"{hub.api_url}/repos/{repository.full_name}/labels/{label.name}",
+        "url": f"{hub.api_url}/repos/{repository.full_name}/labels/{quote(label.name, safe='/:')}",
         "name": label.name,
         "color": label.color,
         "default": False,
