@@ -11,7 +11,7 @@ RUN python3 -m venv /opt/issuewright \
 
 FROM ${BASE}
 RUN apt-get update \
- && apt-get install -y --no-install-recommends ca-certificates git tini \
+ && apt-get install -y --no-install-recommends bubblewrap ca-certificates git tini \
  && rm -rf /var/lib/apt/lists/* \
  && install -d -o 10001 -g 10001 -m 0700 /data
 COPY --from=build /opt/issuewright /opt/issuewright
@@ -27,7 +27,6 @@ VOLUME /data
 EXPOSE 8080
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \
   CMD ["python3", "-c", "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ.get('ISSUEWRIGHT_PORT', '8080') + '/healthz', timeout=4)"]
-# There is no sandbox yet, so `serve` starts only with ISSUEWRIGHT_SANDBOX__UNSAFE_NO_SANDBOX=true; the container then is
-# all that stands around the model's commands.
+# In a plain container commands are shut in by Landlock; where the container may make namespaces, by bubblewrap.
 ENTRYPOINT ["tini", "--", "issuewright"]
 CMD ["serve"]

@@ -11,26 +11,35 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from bot import log
 from bot.domain.messages import Usage
 from bot.errors import ModelError, OperatorError
 from bot.github.base import GitHubApp
 from bot.llm.base import Model
-from bot.sandbox.base import Sandbox
+from bot.redaction import register_secret
+from bot.sandbox.base import Access, Place, Sandbox
+from bot.sandbox.choose import Chosen
 from bot.settings.catalogue import Catalogue, load_catalogue
-from bot.settings.load import environment, load_server, secret_values, take_secrets
+from bot.settings.load import NO_SANDBOX, environment, load_server, secret_values, take_secrets
 from bot.settings.resolve import RunSettings
 from bot.settings.server import ServerSettings
 from bot.store.base import DeliveryStore, TaskStore
 from bot.tasks.admission import Admission
-from bot.tasks.desk import Desk, OnRetry, Publisher
+from bot.tasks.desk import Desk, OnRetry, Publisher, Shelter
 from bot.tasks.engines.base import Engine
 from bot.tasks.inlet import Inlet
 from bot.tasks.intake import Intake
 from bot.tools.base import FileLedger, Tool, ToolContext, Toolset
 from bot.workspace.base import Opened, Workspaces
 
+if TYPE_CHECKING:
+    from bot.sandbox.egress.network import Network
+
+WORK_TREE = "/work/tree"
+"""Where commands find every task's tree, if the sandbox can choose: what a set-up makes then fits the next task too."""
 DRAIN_S = 30.0
 """Seconds that steps in flight have at a shutdown."""
 Bind = Callable[[Sequence[Tool], Sandbox, FileLedger], Toolset]
@@ -54,13 +63,19 @@ def load(config: Path | None, flags: dict[str, object], *, quiet: bool = False) 
         flags: values of flags by dotted key; None counts as not given.
         quiet: whether the terminal is for people, so that only warnings are logged unless somebody asked for more.
     """
+    if sys.platform == "linux":
+        from bot.sandbox.helper.kernel import hide
+
+        # The environment that it was started with holds secrets.
+        hide()
     environ = environment()
     settings = load_server(config, environ, flags)
     take_secrets(environ)
+    for secret in secret_values(settings):
+        register_secret(secret)
     told = settings.log.level != ServerSettings().log.level
     log.configure("WARNING" if quiet and not told else settings.log.level, settings.log.format, sys.stderr)
-    for secret in secret_values(settings):
-        log.register_secret(secret)
+    log.catch_uncaught()
     return settings
 
 
@@ -99,7 +114,7 @@ def make_app(settings: ServerSettings, *, token: str | None = None) -> GitHubApp
         clock=now,
         random=random.random,
         ca_bundle=str(network.ca_bundle) if network.ca_bundle else None,
-        proxy=network.https_proxy,
+        proxy=network.proxy_for(github.api_url),
         web=github.web,
         write_interval_s=github.content_interval_s,
     )
@@ -119,7 +134,7 @@ def make_workspaces(settings: ServerSettings) -> Workspaces:
         max_bytes=place.max_mib << 20,
         uids=range(place.first_uid, place.first_uid + place.uids),
         ca_bundle=settings.network.ca_bundle,
-        https_proxy=settings.network.https_proxy,
+        https_proxy=settings.network.proxy_for(settings.github.web),
     )
 
 
@@ -131,13 +146,83 @@ def make_checkout(settings: ServerSettings) -> Workspaces:
     return InPlaceWorkspaces(settings.state_dir, max_files=place.max_files, max_bytes=place.max_mib << 20)
 
 
-async def make_sandbox(opened: Opened) -> Sandbox:
-    """Start the helper process of one work tree, under the uid that owns it."""
+async def choose_sandbox(settings: ServerSettings) -> Chosen:
+    """Try what can shut commands in on this machine, and take the strongest; takes half a second."""
+    from bot.sandbox.choose import choose
+    from bot.sandbox.helper.kernel import hide
+
+    if sys.platform != "linux":
+        raise OperatorError("commands are run on Linux (or WSL 2) only; on macOS use the container")
+    # The self-test attacks this process too; the demo reads no settings.
+    hide()
+    place, wanted = settings.workspace, settings.sandbox
+    if missing := [str(path) for path in wanted.paths if not path.exists()]:
+        raise OperatorError(f"`sandbox.paths` names what is not there: {', '.join(missing)}")
+    # Behind the uids of work trees, where no task is.
+    uid = place.first_uid + place.uids if os.geteuid() == 0 else None
+    return await choose(wanted.kind, wanted.min, uid=uid, allowed_none=environment().get(NO_SANDBOX) == "accepted")
+
+
+def shelter(chosen: Chosen) -> Shelter:
+    """Say what tasks have to know of the sandbox."""
+    return Shelter(chosen.level, chosen.shell, chosen.told)
+
+
+def sandboxes(settings: ServerSettings, chosen: Chosen) -> Callable[[Opened, Access], Awaitable[Sandbox]]:
+    """Make what starts the helper process of one work tree, under the uid that owns it."""
+    from bot.sandbox.limits import ResourceLimits
     from bot.sandbox.process import ProcessSandbox
 
-    sandbox = ProcessSandbox(opened.workspace.root, uid=opened.owner_uid)
-    await sandbox.start()
-    return sandbox
+    wanted = settings.sandbox
+    limits = ResourceLimits(
+        processes=wanted.processes,
+        memory_bytes=wanted.memory_mib << 20,
+        cpu_s=wanted.cpu_s,
+        disk_bytes=wanted.disk_mib << 20,
+    )
+
+    network = _network(settings)
+
+    async def make(opened: Opened, access: Access) -> Sandbox:
+        way = await network.way(access.network)
+        place = Place(
+            opened.workspace.root,
+            uid=opened.owner_uid,
+            at=WORK_TREE if opened.movable else None,
+            programs=[path / "bin" for path in wanted.paths if (path / "bin").is_dir()],
+            readable=[*wanted.paths, *opened.readable, *access.readable, *way.readable],
+            writable=access.writable,
+            guarded=opened.guarded,
+            environment={**way.environment, **access.environment},
+            files=way.files,
+            proxy=way.proxy,
+        )
+        sandbox = ProcessSandbox(place, chosen.confinement, limits=limits)
+        await sandbox.start()
+        return sandbox
+
+    return make
+
+
+def _network(settings: ServerSettings) -> "Network":
+    """Make what lets commands out to named hosts."""
+    from bot.sandbox.egress.network import Network, with_system_certificates
+    from bot.sandbox.egress.sources import Machine
+    from bot.sandbox.egress.upstream import Upstream
+
+    own, bundle = settings.network, None
+    if own.ca_bundle is not None:
+        settings.state_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+        bundle = with_system_certificates(own.ca_bundle, settings.state_dir / "certificates.pem")
+    proxy = own.proxy_for("https://anywhere.invalid")
+    machine = Machine(
+        dict(environment()),
+        never=[urlsplit(url).hostname or "" for url in (settings.github.api_url, settings.github.web)],
+        ca_bundle=own.ca_bundle,
+        https_proxy=proxy,
+    )
+    upstream = Upstream.parse(proxy, ca_bundle=own.ca_bundle) if proxy else None
+    return Network(machine, upstream=upstream, ca_bundle=bundle, private=settings.sandbox.private_hosts)
 
 
 def make_model(settings: ServerSettings, catalogue: Catalogue, name: str, on_retry: OnRetry) -> Model:
@@ -163,9 +248,9 @@ def make_model(settings: ServerSettings, catalogue: Catalogue, name: str, on_ret
 
 
 def _anthropic(settings: ServerSettings, catalogue: Catalogue, name: str) -> Model:
-    from bot.llm.anthropic import AnthropicModel, ClientOptions
+    from bot.llm.anthropic import BASE_URL, AnthropicModel, ClientOptions
 
-    access, entry = settings.anthropic, catalogue.entry(name)
+    access, network, entry = settings.anthropic, settings.network, catalogue.entry(name)
     if access.api_key is None:
         raise OperatorError(f"The model {name!r} needs a key: set `ANTHROPIC_API_KEY`")
     return AnthropicModel(
@@ -173,15 +258,16 @@ def _anthropic(settings: ServerSettings, catalogue: Catalogue, name: str) -> Mod
         api_key=access.api_key.get_secret_value(),
         base_url=access.base_url,
         max_output_tokens=entry.output,
-        client_options=ClientOptions(settings.network.ca_bundle, settings.network.https_proxy),
+        client_options=ClientOptions(settings.network.ca_bundle, network.proxy_for(access.base_url or BASE_URL)),
     )
 
 
-def offered_tools(settings: RunSettings) -> Sequence[Tool]:
-    """Choose the tools that are offered: all of them, until there are modes."""
+def offered_tools(settings: RunSettings, *, shell: bool) -> Sequence[Tool]:
+    """Choose the tools that are offered: all of them where commands may run, else those for files."""
     from bot.tools.standard import standard_tools
 
-    return standard_tools(command_s=settings.limits.command_s)
+    tools = standard_tools(command_s=settings.limits.command_s)
+    return tools if shell else [tool for tool in tools if tool.spec.name != "run"]
 
 
 def bind(tools: Sequence[Tool], sandbox: Sandbox, ledger: FileLedger) -> Toolset:
@@ -195,12 +281,14 @@ def make_desk(
     settings: ServerSettings,
     store: TaskStore,
     publisher: Publisher,
+    chosen: Chosen,
     *,
     workspaces: Workspaces | None = None,
-    sandbox: Callable[[Opened], Awaitable[Sandbox]] = make_sandbox,
     bind_tools: Bind = bind,
 ) -> Desk:
     """Fill a worker's desk."""
+    from bot.workspace.prepared import PreparedFolders
+
     catalogue = load_catalogue()
 
     def price(name: str, usage: Usage) -> float | None:
@@ -214,11 +302,13 @@ def make_desk(
         store=store,
         workspaces=workspaces or make_workspaces(settings),
         publisher=publisher,
-        sandbox=sandbox,
-        tools=offered_tools,
+        shelter=shelter(chosen),
+        sandbox=sandboxes(settings, chosen),
+        tools=lambda applied: offered_tools(applied, shell=chosen.shell),
         toolset=bind_tools,
         model=lambda name, on_retry: make_model(settings, catalogue, name, on_retry),
         price_usd=price,
+        environments=PreparedFolders(settings.state_dir),
         clock=now,
     )
 
@@ -234,6 +324,7 @@ class Server:
     intake: Intake
     inlet: Inlet
     admission: Admission
+    chosen: Chosen
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -249,11 +340,14 @@ class Server:
             await self.stores.close()
 
 
-def make_server(settings: ServerSettings, *, around: Callable[[Engine], Engine] | None = None) -> Server:
+def make_server(
+    settings: ServerSettings, chosen: Chosen, *, around: Callable[[Engine], Engine] | None = None
+) -> Server:
     """Put a server together; nothing runs yet.
 
     Args:
         settings: the operator's.
+        chosen: what shuts commands in.
         around: wraps the engine, for tests that end the process at a chosen step.
     """
     from bot.tasks.engines.dbos import DbosEngine
@@ -261,8 +355,8 @@ def make_server(settings: ServerSettings, *, around: Callable[[Engine], Engine] 
     from bot.tasks.on_github import GitHubPublisher
 
     stores, app = open_stores(settings), make_app(settings)
-    publisher = GitHubPublisher(stores.tasks, app, settings, sandbox_level="none")
-    desk = make_desk(settings, stores.tasks, publisher)
+    publisher = GitHubPublisher(stores.tasks, app, settings, shelter=shelter(chosen))
+    desk = make_desk(settings, stores.tasks, publisher, chosen)
     executor = f"{socket.gethostname()}-{os.getpid()}-{new_id()[:8]}"
     url = settings.database_url.get_secret_value() if settings.database_url else None
     engine: Engine = DbosEngine(settings.state_dir, url, executor)
@@ -276,4 +370,4 @@ def make_server(settings: ServerSettings, *, around: Callable[[Engine], Engine] 
     )
     intake = Intake(stores.tasks, app, settings, ids=new_id, clock=now, stop=lambda run_id: desk.stop_of(run_id).set())
     inlet = Inlet(stores.deliveries, intake, now, queued=admission.wake)
-    return Server(settings, stores, app, desk, intake, inlet, admission)
+    return Server(settings, stores, app, desk, intake, inlet, admission, chosen)

@@ -33,12 +33,18 @@ Interrupt                           not a BotError: `except BotError` cannot swa
 └── Cancelled
 """
 
+from bot.redaction import mask
+
 
 class BotError(Exception):
     """Everything we raise on purpose."""
 
     retryable: bool = False
     """Whether the same act may succeed later without anybody changing anything."""
+
+    def __str__(self) -> str:
+        """Return the text without secrets: it is shown, posted and stored."""
+        return mask(super().__str__())
 
 
 class UserError(BotError):

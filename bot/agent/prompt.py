@@ -24,6 +24,8 @@ class Surroundings:
     branch: str
     date: str
     """ISO date on which the run was asked for."""
+    setup: str = ""
+    """How the project was set up, in the harness's words; empty where nothing was."""
 
 
 def system_prompt() -> str:
@@ -77,12 +79,21 @@ def first_message(assignment: Assignment, surroundings: Surroundings) -> Message
         parts.append(
             f"When you call `finish`, the harness runs these checks and shows the result to the reviewer:\n{listed}"
         )
+    if surroundings.setup:
+        parts.append(surroundings.setup)
     parts.append(_surroundings(surroundings))
     return Message("user", (TextPart("\n\n".join(parts)),))
 
 
-def next_message(task_id: str, request: str, *, moved: bool) -> Message:
-    """Build the message that begins a further run on the same transcript."""
+def next_message(task_id: str, request: str, *, moved: bool, setup: str = "") -> Message:
+    """Build the message that begins a further run on the same transcript.
+
+    Args:
+        task_id: of the task.
+        request: what the person wrote; may be empty.
+        moved: whether the branch has commits that are not ours.
+        setup: how the project was set up, in the harness's words; empty where nothing was.
+    """
     asked = (
         f"A person asks for more on the same branch:\n{fence(task_id, 'request', request)}"
         if request
@@ -93,7 +104,28 @@ def next_message(task_id: str, request: str, *, moved: bool) -> Message:
         if moved
         else ("The checkout is fresh: read a file again before you change it.")
     )
-    return Message("user", (TextPart(f"{asked}\n\n{note}"),))
+    return Message("user", (TextPart("\n\n".join(filter(None, [asked, note, setup]))),))
+
+
+def setup_told(task_id: str, names: str, failed: str, output: str) -> str:
+    """Say how the project was set up; where that failed, what it means for the work.
+
+    Args:
+        task_id: for the fence around the output.
+        names: what was set up, as `python, node`.
+        failed: how it failed, as "`npm ci` ended with exit code 1"; empty where it did not.
+        output: head and tail of what the command that failed printed.
+    """
+    if not failed:
+        return (
+            f"The harness set the project up before you ({names}): what it needs is installed, where you may read and "
+            "not write. Commands may have no network, so work with what is there."
+        )
+    return (
+        f"The harness tried to set the project up before you, and that failed: {failed}. Tests may fail because of "
+        "that and not because of the code, so the harness will not run its checks. Do the task all the same, and say "
+        f"in the summary what could not be tested.\n{fence(task_id, 'output of the set-up', output)}"
+    )
 
 
 def _ask(assignment: Assignment) -> str:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from bot import bootstrap, log
 from bot.cli.play import play
-from bot.cli.sandboxing import require
+from bot.cli.sandboxing import sheltered
 from bot.cli.screen import Screen, exit_code
 from bot.domain.task import Run
 from bot.errors import OperatorError
 from bot.github import comments
 from bot.github.webhooks import BadPayload, decode, to_trigger
+from bot.sandbox.choose import Chosen
 from bot.settings.load import environment
 from bot.settings.server import ServerSettings
 from bot.store.base import Delivery, TaskStore
@@ -39,7 +40,7 @@ class Job:
     summary: Path | None
 
 
-def job(*, config: Path | None, model: str | None, unsafe_no_sandbox: bool, as_json: bool) -> int:
+def job(*, config: Path | None, model: str | None, as_json: bool) -> int:
     """Work on the job's event; returns the exit code."""
     this = _read(environment())
     flags: dict[str, object] = {
@@ -47,12 +48,12 @@ def job(*, config: Path | None, model: str | None, unsafe_no_sandbox: bool, as_j
         "state_dir": str(this.temp / "issuewright"),
         "github.api_url": this.api_url,
         "github.web_url": this.server_url,
-        "sandbox.unsafe_no_sandbox": unsafe_no_sandbox or None,
     }
     settings = bootstrap.load(config, flags)
     log.register_secret(this.token)
-    require(settings)
-    return asyncio.run(_work(settings, this, Screen(as_json=as_json)))
+    screen = Screen(as_json=as_json)
+    chosen = sheltered(settings, screen.say)
+    return asyncio.run(_work(settings, this, screen, chosen))
 
 
 def _read(environ: MutableMapping[str, str]) -> Job:
@@ -80,7 +81,7 @@ def _path(environ: Mapping[str, str], name: str) -> Path | None:
     return Path(environ[name]) if environ.get(name) else None
 
 
-async def _work(settings: ServerSettings, this: Job, screen: Screen) -> int:
+async def _work(settings: ServerSettings, this: Job, screen: Screen, chosen: Chosen) -> int:
     try:
         body = this.payload.read_bytes()
         trigger = to_trigger(this.event, decode(body))
@@ -95,7 +96,7 @@ async def _work(settings: ServerSettings, this: Job, screen: Screen) -> int:
         # A job that is run again has an empty store: the same event has to give the same task.
         task_id = hashlib.sha256(f"issuewright ci {key}".encode()).hexdigest()[:32]
         delivery = Delivery(f"ci-{task_id}", this.event, key or None, body, bootstrap.now())
-        played = await play(settings, stores, app, delivery, screen, ids=lambda: task_id, served=False)
+        played = await play(settings, stores, app, delivery, screen, chosen=chosen, ids=lambda: task_id, served=False)
         if played.run is None:
             _write(this.output, {"conclusion": "ignored"})
             return 0

@@ -36,7 +36,15 @@ def web_app(
             tasks=server.stores.tasks,
             secrets=settings.github.webhook_secrets,
             missing=missing,
-            facts={"version": __version__, "sandbox": "none"},
+            facts={
+                "version": __version__,
+                "sandbox": {
+                    "level": server.chosen.level,
+                    "commands": server.chosen.shell,
+                    "missing": list(server.chosen.missing),
+                    "remedy": server.chosen.remedy,
+                },
+            },
             host=settings.host,
             understand=understanding(settings.covers, own_app_id=settings.github.app_id),
             clock=bootstrap.now,

@@ -24,13 +24,6 @@ app = typer.Typer(
 
 Config = Annotated[Path | None, typer.Option("--config", help="The operator's YAML file.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output.")]
-Unsafe = Annotated[
-    bool,
-    typer.Option(
-        "--unsafe-no-sandbox",
-        help="Run the model's commands with no sandbox, under their own user id at most. Only for what you trust.",
-    ),
-]
 
 
 def _version(value: bool) -> None:
@@ -109,12 +102,11 @@ def serve(
     config: Config = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default=False)] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default=False)] = None,
-    unsafe_no_sandbox: Unsafe = False,
 ) -> None:
     """Receive GitHub's deliveries and work on them."""
     from bot.cli.serve import serve as start
 
-    raise typer.Exit(start(config=config, host=host, port=port, unsafe_no_sandbox=unsafe_no_sandbox))
+    raise typer.Exit(start(config=config, host=host, port=port))
 
 
 @app.command()
@@ -122,13 +114,12 @@ def receive(
     event: Annotated[str, typer.Argument(help="The event's name, as `issues`.")],
     payload: Annotated[Path, typer.Argument(help="A file with the payload as GitHub sends it.")],
     config: Config = None,
-    unsafe_no_sandbox: Unsafe = False,
     json: Json = False,
 ) -> None:
     """Play one delivery from a file, as if GitHub had sent it, and work on it here."""
     from bot.cli.receive import play
 
-    raise typer.Exit(play(event, payload, config=config, unsafe_no_sandbox=unsafe_no_sandbox, as_json=json))
+    raise typer.Exit(play(event, payload, config=config, as_json=json))
 
 
 @app.command()
@@ -147,13 +138,12 @@ def hub(
 def ci(
     config: Config = None,
     model: Annotated[str | None, typer.Option(help="The model, as anthropic:NAME.")] = None,
-    unsafe_no_sandbox: Unsafe = False,
     json: Json = False,
 ) -> None:
     """Work on the event that started this GitHub Actions job."""
     from bot.cli.ci import job
 
-    raise typer.Exit(job(config=config, model=model, unsafe_no_sandbox=unsafe_no_sandbox, as_json=json))
+    raise typer.Exit(job(config=config, model=model, as_json=json))
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from bot import bootstrap
 from bot.cli.screen import Screen
 from bot.domain.task import Run
 from bot.github.base import GitHubApp
+from bot.sandbox.choose import Chosen
 from bot.settings.server import ServerSettings
 from bot.store.base import Delivery
 from bot.tasks.intake import Handled, Intake
@@ -36,12 +37,13 @@ async def play(
     delivery: Delivery,
     screen: Screen,
     *,
+    chosen: Chosen,
     ids: Callable[[], str],
     served: bool,
 ) -> Played:
     """Hand a delivery to intake and work on what it begins."""
-    publisher = GitHubPublisher(stores.tasks, app, settings, sandbox_level="none")
-    desk = bootstrap.make_desk(settings, stores.tasks, publisher)
+    publisher = GitHubPublisher(stores.tasks, app, settings, shelter=bootstrap.shelter(chosen))
+    desk = bootstrap.make_desk(settings, stores.tasks, publisher, chosen)
     intake = Intake(
         stores.tasks,
         app,

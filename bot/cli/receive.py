@@ -6,18 +6,19 @@ from pathlib import Path
 
 from bot import bootstrap
 from bot.cli.play import play as play_delivery
-from bot.cli.sandboxing import require
+from bot.cli.sandboxing import sheltered
 from bot.cli.screen import Screen, exit_code
 from bot.errors import OperatorError
 from bot.github.webhooks import BadPayload, decode
+from bot.sandbox.choose import Chosen
 from bot.settings.server import ServerSettings
 from bot.store.base import Delivery
 
 
-def play(event: str, payload: Path, *, config: Path | None, unsafe_no_sandbox: bool, as_json: bool) -> int:
+def play(event: str, payload: Path, *, config: Path | None, as_json: bool) -> int:
     """Play a payload as a delivery of this event; returns the exit code."""
-    settings = bootstrap.load(config, {"sandbox.unsafe_no_sandbox": unsafe_no_sandbox or None})
-    require(settings)
+    settings = bootstrap.load(config, {})
+    screen = Screen(as_json=as_json)
     try:
         body = payload.read_bytes()
         decode(body)
@@ -25,16 +26,19 @@ def play(event: str, payload: Path, *, config: Path | None, unsafe_no_sandbox: b
         raise OperatorError(f"{payload}: {error.strerror}") from error
     except BadPayload as error:
         raise OperatorError(f"{payload}: {error}") from error
-    return asyncio.run(_play(settings, event, body, Screen(as_json=as_json)))
+    chosen = sheltered(settings, screen.say)
+    return asyncio.run(_play(settings, event, body, screen, chosen))
 
 
-async def _play(settings: ServerSettings, event: str, body: bytes, screen: Screen) -> int:
+async def _play(settings: ServerSettings, event: str, body: bytes, screen: Screen, chosen: Chosen) -> int:
     stores, app = bootstrap.open_stores(settings), bootstrap.make_app(settings)
     # The same payload played again is the same delivery.
     guid = f"played-{hashlib.sha256(event.encode() + b' ' + body).hexdigest()[:32]}"
     delivery = Delivery(guid, event, None, body, bootstrap.now())
     try:
-        played = await play_delivery(settings, stores, app, delivery, screen, ids=bootstrap.new_id, served=True)
+        played = await play_delivery(
+            settings, stores, app, delivery, screen, chosen=chosen, ids=bootstrap.new_id, served=True
+        )
         return exit_code(played.run) if played.run else 0
     finally:
         await app.close()

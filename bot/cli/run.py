@@ -2,22 +2,22 @@
 
 import asyncio
 import hashlib
-import os
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from bot import bootstrap
 from bot.cli.approval import Approval, Asking
 from bot.cli.play import executor, worked
-from bot.cli.sandboxing import hide
+from bot.cli.sandboxing import tell
 from bot.cli.screen import Screen, exit_code
 from bot.domain.refs import RepositoryRef
 from bot.errors import OperatorError, WorkspaceError
 from bot.sandbox.base import Sandbox
+from bot.sandbox.choose import Chosen
 from bot.settings.server import ServerSettings
 from bot.store.base import NewRequest
 from bot.tasks.desk import Desk
@@ -27,7 +27,7 @@ from bot.tasks.on_terminal import TerminalPublisher
 from bot.tasks.oneshot import OneShot
 from bot.tasks.standing import Standing, stand
 from bot.tools.base import FileLedger, Tool, Toolset
-from bot.workspace.base import Opened, Origin, Workspace
+from bot.workspace.base import Origin, Workspace
 from bot.workspace.git import Git
 from bot.workspace.local import Place, fetch_back, place_of, uncommitted
 
@@ -58,7 +58,6 @@ def work(
     if sys.platform != "linux":
         raise OperatorError("`run` needs Linux (or WSL 2); on macOS use the container")
     request = _request(issue, task)
-    hide()
     flags: dict[str, object] = {"models.act": model, "state_dir": str(state) if state else None}
     settings = bootstrap.load(config, flags, quiet=True)
     # A server with the same state would take these runs for GitHub's.
@@ -99,10 +98,12 @@ async def _work(
     if changes := await uncommitted(git, repo):
         told = "the work builds on them" if in_place else "the work begins from HEAD, without them"
         screen.say(f"{len(changes)} uncommitted changes in {repo}: {told}", "yellow")
+    chosen = await bootstrap.choose_sandbox(settings)
+    tell(chosen, screen.say)
     stores = bootstrap.open_stores(settings)
     try:
         accepted = await stores.tasks.accept(_new(repo, request, place), bootstrap.now())
-        desk = _desk(settings, stores, git, place, Approval(approve, screen), in_place=in_place)
+        desk = _desk(settings, stores, git, place, chosen, Approval(approve, screen), in_place=in_place)
         shot = OneShot(desk, Liveness(settings.state_dir / "executors"), executor())
         done = await worked(shot, accepted.run, screen, stores)
         _tell(screen, stand(await stores.tasks.events(done.task_id), done.seq), repo, in_place=in_place)
@@ -144,7 +145,14 @@ def _slug(title: str) -> str:
 
 
 def _desk(
-    settings: ServerSettings, stores: bootstrap.Stores, git: Git, place: Place, approval: Approval, *, in_place: bool
+    settings: ServerSettings,
+    stores: bootstrap.Stores,
+    git: Git,
+    place: Place,
+    chosen: Chosen,
+    approval: Approval,
+    *,
+    in_place: bool,
 ) -> Desk:
     async def deliver(workspace: Workspace, commit: str, branch: str) -> bool:
         if in_place:
@@ -155,11 +163,6 @@ def _desk(
     async def no_token() -> str | None:
         return None
 
-    async def sandbox(opened: Opened) -> Sandbox:
-        # In their own checkout the files belong to the person: act as they.
-        owner = place.root.stat().st_uid if in_place else opened.owner_uid
-        return await bootstrap.make_sandbox(replace(opened, owner_uid=owner if os.geteuid() == 0 else None))
-
     def bind(tools: Sequence[Tool], place: Sandbox, ledger: FileLedger) -> Toolset:
         return Asking(bootstrap.bind(tools, place, ledger), approval)
 
@@ -168,9 +171,7 @@ def _desk(
         place.root, settings, author=place.author, origin=Origin(key, str(place.root), no_token), deliver=deliver
     )
     workspaces = bootstrap.make_checkout(settings) if in_place else bootstrap.make_workspaces(settings)
-    return bootstrap.make_desk(
-        settings, stores.tasks, publisher, workspaces=workspaces, sandbox=sandbox, bind_tools=bind
-    )
+    return bootstrap.make_desk(settings, stores.tasks, publisher, chosen, workspaces=workspaces, bind_tools=bind)
 
 
 def _tell(screen: Screen, standing: Standing, repo: Path, *, in_place: bool) -> None:

@@ -10,6 +10,8 @@ from rich.text import Text
 
 from bot.domain.events import RunEvent, RunFinished, kind_of, to_data
 from bot.domain.task import Outcome, Run
+from bot.log import inert, inert_json
+from bot.redaction import mask, masked
 from bot.store.base import TaskStore
 from bot.tasks.standing import line_of
 
@@ -19,8 +21,9 @@ STYLES = {"failed": "red", "done": "green", "budget": "yellow", "stopped": "yell
 
 
 def harmless(text: str) -> str:
-    """Take out what could steer a terminal: other people's and models' words may hold control characters."""
-    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+    """Take out what could steer a terminal or GitHub's runner, and secrets: the words may be anybody's."""
+    plain = "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return inert(mask(plain))
 
 
 class Screen:
@@ -38,7 +41,8 @@ class Screen:
         """Show one event."""
         if self.as_json:
             data = {"task": event.task_id, "seq": event.seq, "run": event.run, "at": event.at.isoformat()}
-            sys.stdout.write(json.dumps({**data, "kind": kind_of(event.fact), **to_data(event.fact)}) + "\n")
+            line = masked({**data, "kind": kind_of(event.fact), **to_data(event.fact)})
+            sys.stdout.write(inert_json(json.dumps(line)) + "\n")
             sys.stdout.flush()
         elif (line := line_of(event.fact)) is not None:
             style = STYLES.get(event.fact.outcome, "") if isinstance(event.fact, RunFinished) else ""

@@ -9,26 +9,25 @@ import typer
 
 from bot import __version__, bootstrap
 from bot.cli.http import listener, web_app
-from bot.cli.sandboxing import require
+from bot.cli.sandboxing import sheltered
 from bot.errors import OperatorError
 from bot.settings.server import ServerSettings
 
 
-def serve(*, config: Path | None, host: str | None, port: int | None, unsafe_no_sandbox: bool) -> int:
+def serve(*, config: Path | None, host: str | None, port: int | None) -> int:
     """Serve until a signal; returns the exit code."""
-    flags: dict[str, object] = {"host": host, "port": port, "sandbox.unsafe_no_sandbox": unsafe_no_sandbox or None}
+    flags: dict[str, object] = {"host": host, "port": port}
     settings = bootstrap.load(config, flags)
     missing = what_is_missing(settings)
     if missing and not settings.loopback:
         told = "\n".join(f"- {line}" for line in missing)
         raise OperatorError(f"set-up mode listens on 127.0.0.1 only, not on {settings.host}. What is missing:\n{told}")
-    if not missing:
-        require(settings)
-    server = bootstrap.make_server(settings)
+    chosen = sheltered(settings, lambda line: typer.echo(line, err=True))
+    server = bootstrap.make_server(settings, chosen)
     app = web_app(server, missing=missing, running=idle if missing else None)
     for line in missing:
         typer.echo(f"Set-up: {line}", err=True)
-    typer.echo(f"Issuewright {__version__} on http://{settings.host}:{settings.port}, sandbox: none", err=True)
+    typer.echo(f"Issuewright {__version__} on http://{settings.host}:{settings.port}, sandbox: {chosen.told}", err=True)
     listener(app, host=settings.host, port=settings.port).run()
     # Parked workflows and DBOS's threads would hold the process; everything is recorded.
     os._exit(0)

@@ -40,6 +40,35 @@ class WorkspaceReady:
 
 
 @dataclass(frozen=True, slots=True)
+class SetupFinished:
+    """The harness set the project up, or tried to, before the work."""
+
+    names: str
+    """The ecosystems, as `python, node`; empty for a repository's own commands alone."""
+    command: str
+    """What was run, joined by `&&`; where it failed, the command that did."""
+    exit_code: int | None
+    """None where it ran out of time."""
+    seconds: float
+    cached: bool
+    """Whether an earlier task had set the same up already."""
+    output: str = ""
+    """Head and tail of what the command that failed printed."""
+    remark: str = ""
+    """What could not be set up here, as sentences; empty where all was."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSkipped:
+    """The harness did not run one of the repository's checks, since its result would say nothing."""
+
+    name: str
+    command: str
+    reason: str
+    """As `the set-up failed`."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckFinished:
     """The harness itself ran one of the repository's checks."""
 
@@ -145,6 +174,8 @@ Fact = (
     RunQueued
     | RunStarted
     | WorkspaceReady
+    | SetupFinished
+    | CheckSkipped
     | CheckFinished
     | ModelReplied
     | ToolFinished
@@ -159,6 +190,8 @@ KINDS: dict[str, type[Fact]] = {
     "run.queued": RunQueued,
     "run.started": RunStarted,
     "workspace.ready": WorkspaceReady,
+    "setup.finished": SetupFinished,
+    "check.skipped": CheckSkipped,
     "check.finished": CheckFinished,
     "model.replied": ModelReplied,
     "tool.finished": ToolFinished,

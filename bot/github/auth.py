@@ -13,6 +13,7 @@ from bot.errors import GitHubError, OperatorError
 from bot.github.payloads import AccessToken
 from bot.github.retry import Timing, server_time
 from bot.github.transport import same_origin
+from bot.redaction import register_secret
 
 MIN_LIFE = timedelta(minutes=5)
 """A token that lives shorter is replaced before it is used."""
@@ -96,6 +97,7 @@ class Tokens:
 
     async def _renew(self, scope: Scope) -> Token:
         minted = await self._mint(scope)
+        register_secret(minted.token, passing=True)
         token = Token(minted.token, _expiry(minted.expires_at), self._timing.monotonic())
         now = self._timing.clock()
         self._kept = {key: other for key, other in self._kept.items() if other.expires_at > now}

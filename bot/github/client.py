@@ -19,6 +19,7 @@ from bot.github.auth import AppAuth, Credentials, GivenCredentials, Installation
 from bot.github.base import Comment, Issue, Permission, Pull, Reaction
 from bot.github.retry import Patience, Timing
 from bot.github.transport import MAX_CONCURRENT, Connection, LastingKit, Manners, Query, web_url
+from bot.redaction import masked, register_secret
 
 T = TypeVar("T")
 
@@ -70,12 +71,13 @@ class Caller:
             method: GET, HEAD, PUT and DELETE may be repeated; others only when `idempotent`.
             path: below the API's root, its parts quoted.
             query: after the question mark.
-            json: the body.
+            json: the body; secrets in it are masked here, whoever wrote them.
             idempotent: whether a second effect would be no harm.
         """
+        body = masked(json)
 
         async def attempt() -> httpx.Response:
-            answer = await kit.arequest(method, path, params=dict(query or {}), json=json)
+            answer = await kit.arequest(method, path, params=dict(query or {}), json=body)
             return answer.raw_response
 
         return await self._patience.persist(attempt, idempotent=idempotent or method in _IDEMPOTENT)
@@ -262,8 +264,8 @@ class GitHubAppClient:
         random: uniform in [0, 1).
         sleep: waits for seconds.
         monotonic: seconds, never going back.
-        ca_bundle: file of certificate authorities to trust beside the usual ones.
-        proxy: URL of a proxy; the environment is not asked.
+        ca_bundle: file of certificate authorities to trust beside the system's own.
+        proxy: URL of a proxy, with its login; the environment is not asked.
         timeout_s: seconds without progress after which an attempt has failed.
         web: where people and git go; None derives it from `api_url`.
         write_interval_s: seconds between writes of one installation; 0 for a local GitHub.
@@ -297,6 +299,8 @@ class GitHubAppClient:
         )
         self._app_id = str(app_id) if app_id is not None else None
         self._token = token
+        if token is not None:
+            register_secret(token)
         self._web = web.rstrip("/") if web else web_url(api_url)
         self._write_interval_s = write_interval_s
         self._gate = asyncio.Semaphore(MAX_CONCURRENT)

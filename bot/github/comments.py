@@ -19,6 +19,7 @@ COMMAND_ROWS = 40
 _SUMMARY_LIMIT = 12_000
 _REQUEST_LIMIT = 4_000
 _CELL_LIMIT = 200
+_OUTPUT_LIMIT = 3_000
 _ENDINGS = {"failed": "Failed", "stopped": "Stopped", "budget": "Budget reached"}
 
 
@@ -33,6 +34,24 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SetupRow:
+    """How the project was set up before the work."""
+
+    names: str
+    """The ecosystems, as `python, node`; may be empty."""
+    command: str
+    """What was run; where it failed, the command that did. Empty where there was nothing to run."""
+    exit_code: int | None
+    """None where it ran out of time."""
+    seconds: float
+    cached: bool = False
+    output: str = ""
+    """Head and tail of what the command that failed printed."""
+    remark: str = ""
+    """What could not be set up, as sentences."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckRow:
     """A check of the repository, before and after the work; None where it did not run."""
 
@@ -40,6 +59,8 @@ class CheckRow:
     command: str
     before: CheckResult | None = None
     after: CheckResult | None = None
+    skipped: str = ""
+    """Why it was not run where it might have been."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +113,7 @@ class ProgressView:
     """Runs before it in the queue."""
     last_activity: TimelineEntry | None = None
     meter: Meter | None = None
+    setup: SetupRow | None = None
     checks: Sequence[CheckRow] = ()
     timeline: Sequence[TimelineEntry] = ()
     """Oldest first; the last twenty are shown."""
@@ -122,6 +144,7 @@ class PullView:
     files: int = 0
     insertions: int = 0
     deletions: int = 0
+    setup: SetupRow | None = None
     checks: Sequence[CheckRow] = ()
     commands: Sequence[CommandRow] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -137,6 +160,8 @@ def progress(view: ProgressView) -> str:
         parts.append(_meter(view.meter))
     if view.summary and view.state != "working":
         parts.append(_word_of_model(view.meter.model if view.meter else "", view.summary))
+    if view.setup is not None:
+        parts.append(_setup(view.setup))
     if view.checks:
         parts.append("**Checks**, run by Issuewright itself\n\n" + _check_table(view.checks))
     if view.timeline:
@@ -364,9 +389,33 @@ def _diff_stat(view: PullView) -> str:
 
 
 def _evidence(view: PullView) -> str:
+    setup = [_setup(view.setup)] if view.setup is not None else []
     if not view.checks:
-        return "This repository names no checks and none was recognised, so nothing shows that the change works."
-    return "These checks were run by Issuewright itself, not by the model.\n\n" + _check_table(view.checks)
+        none = "This repository names no checks and none was recognised, so nothing shows that the change works."
+        return "\n\n".join([none, *setup])
+    if all(check.before is None and check.after is None and check.skipped for check in view.checks):
+        said = "No check was run, so nothing shows that the change works."
+    else:
+        said = "These checks were run by Issuewright itself, not by the model."
+    return "\n\n".join([said, *setup, _check_table(view.checks)])
+
+
+def _setup(row: SetupRow) -> str:
+    """Say how the set-up went; what failed is shown with the end of its output."""
+    remark = f" {pieces.sentence(row.remark)}" if row.remark else ""
+    if not row.command:
+        return f"**Set-up**: nothing was run.{remark}"
+    command, took = _code_cell(row.command), f"{row.seconds:.1f} s"
+    if row.exit_code == 0:
+        name = f" of {pieces.plain(row.names)}" if row.names else ""
+        how = f"{command}, as an earlier task left it" if row.cached else f"{command} in {took}"
+        return f"**Set-up**{name}: {how}.{remark}"
+    ended = "ran out of time" if row.exit_code is None else f"ended with exit code {row.exit_code}"
+    failed = f"**Set-up failed**: {command} {ended} after {took}.{remark}"
+    if not row.output.strip():
+        return failed
+    shown = text.fence(row.output.strip()[-_OUTPUT_LIMIT:])
+    return f"{failed}\n\n{pieces.details('The end of its output', shown)}"
 
 
 def _check_table(checks: Sequence[CheckRow]) -> str:
@@ -376,8 +425,8 @@ def _check_table(checks: Sequence[CheckRow]) -> str:
         cells = [
             _cell(check.name),
             _code_cell(check.command),
-            _exit(check.before),
-            _exit(check.after),
+            _exit(check.before, check.skipped),
+            _exit(check.after, check.skipped),
             f"{last.seconds:.1f}" if last else "",
             f"`{pieces.plain(last.commit[:8])}`" if last and last.commit else "",
         ]
@@ -408,8 +457,10 @@ def _timeline(entries: Sequence[TimelineEntry]) -> str:
     return pieces.details(f"What happened ({count})", "\n".join(lines))
 
 
-def _exit(result: CheckResult | None) -> str:
-    return "did not run" if result is None else pieces.exit_code(result.exit_code)
+def _exit(result: CheckResult | None, skipped: str) -> str:
+    if result is not None:
+        return pieces.exit_code(result.exit_code)
+    return f"not run: {text.cell(skipped)}" if skipped else "did not run"
 
 
 def _cell(words: str) -> str:

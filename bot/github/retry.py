@@ -21,6 +21,7 @@ from bot.errors import (
     RateLimited,
 )
 from bot.github.payloads import BadPayload, Failure, parse
+from bot.redaction import mask
 
 T = TypeVar("T")
 
@@ -120,18 +121,38 @@ def judge(error: GitHubException, now: datetime) -> Verdict:
     if isinstance(error, RequestFailed):
         return _judge_answer(error.response.raw_response, now)
     if isinstance(error, RequestError):
-        cause = error.exc
-        if isinstance(cause, BotError):
-            # Raised within the authentication, as while minting a token: nothing of the call itself was sent.
-            wait_s = cause.retry_after_s if isinstance(cause, RateLimited) else None
-            return Verdict(cause, asked_wait_s=wait_s)
-        if isinstance(cause, httpx.TransportError):
-            refused = isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
-            return Verdict(
-                GitHubUnavailable(f"no answer to {_where(cause.request)}: {_reason(cause)}"), refused=refused
-            )
-        return Verdict(GitHubError(f"a request to GitHub failed: {_reason(cause)}"))
+        return _judge_failure(error.exc)
     return Verdict(GitHubError(f"a request to GitHub failed: {_reason(error)}"))
+
+
+def _judge_failure(cause: Exception) -> Verdict:
+    if isinstance(cause, BotError):
+        # Raised within the authentication, as while minting a token: nothing of the call itself was sent.
+        wait_s = cause.retry_after_s if isinstance(cause, RateLimited) else None
+        return Verdict(cause, asked_wait_s=wait_s)
+    if isinstance(cause, httpx.ProxyError):
+        return Verdict(_judge_proxy(cause), refused=True)
+    if isinstance(cause, httpx.ConnectError) and "CERTIFICATE_VERIFY_FAILED" in str(cause):
+        host = cause.request.url.host
+        remedy = "set `network.ca_bundle` to the file with the authority's certificate"
+        return Verdict(Forbidden(f"the certificate of {host} is not trusted: {remedy}: {_reason(cause)}"))
+    if isinstance(cause, httpx.TransportError):
+        refused = isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
+        return Verdict(GitHubUnavailable(f"no answer to {_where(cause.request)}: {_reason(cause)}"), refused=refused)
+    return Verdict(GitHubError(f"a request to GitHub failed: {_reason(cause)}"))
+
+
+def _judge_proxy(error: httpx.ProxyError) -> GitHubError:
+    """Say what to set where the proxy, and not GitHub, refused."""
+    where, said = error.request.url.host, str(error)
+    if said.startswith("407"):
+        return Forbidden(
+            f"the proxy wants a login before it connects to {where} ({said}): set "
+            "ISSUEWRIGHT_NETWORK__HTTPS_PROXY_LOGIN, or name a file in `network.https_proxy_login_file`"
+        )
+    if said.startswith("4"):
+        return Forbidden(f"the proxy does not let us connect to {where} ({said}): allow that host there")
+    return GitHubUnavailable(f"the proxy of `network.https_proxy` did not connect to {where}: {_reason(error)}")
 
 
 def _judge_answer(response: httpx.Response, now: datetime) -> Verdict:
@@ -203,7 +224,7 @@ def message_of(response: httpx.Response) -> str:
         for detail in failure.errors or ()
     ]
     words = "; ".join(filter(None, [failure.message, *details])) or response.reason_phrase
-    return " ".join(words.split())[:_MESSAGE_LIMIT]
+    return mask(" ".join(words.split()))[:_MESSAGE_LIMIT]
 
 
 def _date(value: str | None) -> datetime | None:
@@ -221,4 +242,4 @@ def _where(request: httpx.Request) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__} {error}".strip()
+    return mask(f"{type(error).__name__} {error}".strip())

@@ -98,8 +98,8 @@ class Connection:
     Args:
         api_url: as `https://api.github.com`, `https://HOST/api/v3`, or a local one over plain HTTP.
         timing: clock, chance and sleep.
-        ca_bundle: file of certificate authorities to trust beside the usual ones.
-        proxy: URL of a proxy for all requests; the environment is not asked.
+        ca_bundle: file of certificate authorities to trust beside the system's own.
+        proxy: URL of a proxy for all requests, with its login; the environment is not asked.
         timeout_s: seconds without progress; the library's own default is none, with which a stalled GitHub stalls a
             task for ever.
         user_agent: GitHub wants one.
@@ -119,7 +119,9 @@ class Connection:
         self.timing = timing
         self._headers = {"User-Agent": user_agent, "Accept": "application/vnd.github+json"}
         self._timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S))
-        self._transport = httpx.AsyncHTTPTransport(verify=_trust(ca_bundle), proxy=proxy)
+        trusted = _trust(ca_bundle)
+        through = httpx.Proxy(proxy, ssl_context=trusted if proxy.startswith("https:") else None) if proxy else None
+        self._transport = httpx.AsyncHTTPTransport(verify=trusted, proxy=through)
 
     def kit(self, auth: httpx.Auth, throttler: BaseThrottler | None = None) -> LastingKit:
         """Make a client that authenticates so; it shares the pool and needs no closing."""
@@ -153,7 +155,8 @@ class Connection:
 @cache
 def _trust(ca_bundle: str | None) -> ssl.SSLContext:
     """Load whom to trust, once: it takes tens of milliseconds and megabytes."""
-    context = httpx.create_ssl_context()
+    # Not the library's own list: a company's authority is in the system's.
+    context = ssl.create_default_context()
     if ca_bundle is not None:
         try:
             context.load_verify_locations(cafile=ca_bundle)

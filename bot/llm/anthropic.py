@@ -18,6 +18,7 @@ from bot.llm.anthropic_reply import Event, ReplyBuilder
 from bot.llm.anthropic_wire import Thinking, events_of, to_wire
 from bot.llm.base import OnText
 from bot.llm.discarded import with_usage
+from bot.redaction import mask, masked
 
 if TYPE_CHECKING:
     import anthropic
@@ -40,7 +41,7 @@ class ClientOptions:
     ca_bundle: Path | None = None
     """Certificates (PEM) that are trusted on top of the system's."""
     https_proxy: str | None = None
-    """Proxy for all requests; None: as the SDK reads it from the environment."""
+    """Proxy for all requests, with its login; None: none, whatever the environment says."""
     silence_timeout_s: float = SILENCE_TIMEOUT_S
     """Longest silence of the API before a request counts as lost."""
 
@@ -171,11 +172,13 @@ class AnthropicModel:
                     yield event
         except anthropic.APIStatusError as error:
             headers = error.response.headers
-            raise error_for(error.status_code, error.body, headers=headers, now_s=self._clock()) from error
+            raise error_for(error.status_code, masked(error.body), headers=headers, now_s=self._clock()) from error
         except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
             raise self._unreached(error) from error
         except (anthropic.AnthropicError, httpx2.InvalidURL, ValueError) as error:
-            raise ModelRejected(f"The request to {self._name} at {self._base_url} cannot be made: {error}") from error
+            raise ModelRejected(
+                f"The request to {self._name} at {self._base_url} cannot be made: {mask(str(error))}"
+            ) from error
 
     async def _read(self, stream: "anthropic.AsyncStream[object]") -> AsyncGenerator[Event]:
         """Give the decoded events of an answer, whether it came as events or in one piece.
@@ -204,25 +207,41 @@ class AnthropicModel:
             trusted = ssl.create_default_context()
             if self._options.ca_bundle is not None:
                 trusted.load_verify_locations(self._options.ca_bundle)
+            proxy = self._options.https_proxy
+            # A proxy that is spoken to over TLS may have a certificate of the same authority.
+            through = (
+                httpx2.Proxy(proxy, ssl_context=trusted if proxy.startswith("https:") else None) if proxy else None
+            )
             return anthropic.AsyncAnthropic(
                 api_key=self._api_key,
                 base_url=self._base_url,
                 max_retries=self._max_retries,
                 timeout=timeout,
                 http_client=anthropic.DefaultAsyncHttpxClient(
-                    verify=trusted, proxy=self._options.https_proxy, timeout=timeout
+                    verify=trusted, proxy=through, timeout=timeout, trust_env=False
                 ),
             )
         except OSError as error:
             raise OperatorError(f"The certificates in {self._options.ca_bundle} cannot be read: {error}") from error
         except (ValueError, httpx2.InvalidURL) as error:
-            raise OperatorError(f"{self._name} cannot be reached at {self._base_url}: {error}") from error
+            raise OperatorError(f"{self._name} cannot be reached at {self._base_url}: {mask(str(error))}") from error
 
     def _unreached(self, error: Exception) -> ModelError:
-        reason = str(error.__cause__ or error) or type(error.__cause__ or error).__name__
+        import httpx2  # noqa: PLC0415 - comes with the SDK
+
+        cause = error.__cause__ or error
+        reason = mask(str(cause) or type(cause).__name__)
+        if isinstance(cause, httpx2.ProxyError) and reason.startswith("407"):
+            return ModelRejected(
+                f"The proxy wants a login before it connects to {self._base_url} ({reason}). Set "
+                "ISSUEWRIGHT_NETWORK__HTTPS_PROXY_LOGIN, or name a file in `network.https_proxy_login_file`"
+            )
+        if isinstance(cause, httpx2.ProxyError) and reason.startswith("4"):
+            return ModelRejected(f"The proxy does not connect to {self._base_url} ({reason}). Allow that host there")
         if "CERTIFICATE_VERIFY_FAILED" in reason:
             return ModelRejected(
-                f"The certificate at {self._base_url} is not trusted. Set `ca_bundle` to your certificates: {reason}"
+                f"The certificate at {self._base_url} is not trusted. Set `network.ca_bundle` to your certificates: "
+                f"{reason}"
             )
         return ModelUnavailable(f"{self._name} cannot be reached at {self._base_url}: {reason}")
 

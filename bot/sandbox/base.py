@@ -1,8 +1,72 @@
 """The seam to the place where commands run."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from socket import socket
 from typing import Literal, Protocol
+
+Level = Literal["bubblewrap", "landlock", "none"]
+"""What stands between a command and the machine, the strongest first."""
+
+
+class Proxy(Protocol):
+    """The only way out of a sandbox."""
+
+    async def start(self, listener: socket) -> None:
+        """Answer on a listening socket, which it owns from now on."""
+        ...
+
+    async def close(self) -> None:
+        """Answer no more."""
+        ...
+
+    def environment(self, url: str) -> Mapping[str, str]:
+        """Name the variables that make programs use the proxy at this URL."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a work tree's commands are given beside the tree."""
+
+    readable: Sequence[Path] = ()
+    """Files and folders that may be read and executed."""
+    writable: Sequence[Path] = ()
+    """Folders that may be written to."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    network: Sequence[str] = ()
+    """Names of hosts and presets that may be reached; empty leaves the network off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a sandbox is made for."""
+
+    root: Path
+    """The work tree; it and its parents must be open to the uid."""
+    uid: int | None = None
+    """Of the workspace; None where the server's own is meant, which must not be root's."""
+    gid: int | None = None
+    """Of the workspace; None means the same number as `uid`."""
+    home: Path | None = None
+    """Kept at the end; None makes a passing one."""
+    at: str | None = None
+    """Where commands find the work tree, if the level can choose that; None leaves it where it is."""
+    readable: Sequence[Path] = ()
+    """Files and folders beside the system's own that may be read and executed."""
+    writable: Sequence[Path] = ()
+    """Folders beside work tree and home that may be written to."""
+    programs: Sequence[Path] = ()
+    """Folders that come first on the path."""
+    guarded: Sequence[Path] = ()
+    """What may be read only although it is in the work tree; only some levels can do that."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Added to the environment of tools."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Texts to put under the home, by their path there."""
+    proxy: Callable[[], Proxy] | None = None
+    """Makes the way out; None leaves the network off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +123,13 @@ class Sandbox(Protocol):
     """
 
     @property
-    def level(self) -> str:
-        """`bubblewrap`, `landlock` or `none`: what people are told."""
+    def level(self) -> Level:
+        """What people are told."""
+        ...
+
+    @property
+    def root(self) -> str:
+        """Where commands find the work tree."""
         ...
 
     async def run(self, command: str, *, timeout_s: float, cwd: str = ".", output_chars: int = 16_000) -> ExecResult:

@@ -6,22 +6,25 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bot.errors import SandboxError, ToolError
+from bot.sandbox.confinement import Layout
 from bot.sandbox.environment import MARK
 from bot.sandbox.helper.frames import LENGTHS, Head, pack
+from bot.sandbox.identity import Identity
 
 START_S = 20.0
 END_S = 8.0
 _MOST_HEAD = 64 << 20
 _MOST_BODY = 256 << 20
 
-_MODULES = ("frames", "kernel", "files", "children", "globs", "listing", "main")
+_MODULES = (
+    "frames", "kernel", "files", "watch", "landlock", "children", "globs", "listing", "seccomp", "network", "main",
+)  # fmt: skip
 """Each after those that it imports."""
 
 _FIRST_WORDS = """\
@@ -43,48 +46,61 @@ module.serve(settings)
 """Small, since everybody on the machine sees it in the list of processes; the sources follow on the line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Whom the helper acts as."""
-
-    uid: int
-    gid: int
-    own: bool
-    """Whether the uid is another than the server's: then everything of that uid belongs to the workspace."""
-
-
-def interpreters() -> list[str]:
-    """List the interpreters to try; one in a virtual environment or a home may be out of the uid's reach."""
-    base = getattr(sys, "_base_executable", None) or sys.executable
-    found = [os.path.realpath(base), os.path.realpath(sys.executable), "/usr/bin/python3", "/usr/local/bin/python3"]
-    return list(dict.fromkeys(path for path in found if Path(path).exists()))
-
-
-def first_frame(settings: Mapping[str, object]) -> bytes:
-    """Pack the helper's sources and its settings."""
+def first_frame(settings: Mapping[str, object], *, network: bool) -> bytes:
+    """Pack the helper's sources and its settings; what is for the network only where there is one."""
     folder = Path(__file__).with_name("helper")
-    sources = [(f"bot.sandbox.helper.{name}", (folder / f"{name}.py").read_text("utf-8")) for name in _MODULES]
+    names = [name for name in _MODULES if network or name != "network"]
+    sources = [(f"bot.sandbox.helper.{name}", (folder / f"{name}.py").read_text("utf-8")) for name in names]
     text = json.dumps([sources, dict(settings)]).encode()
     return len(text).to_bytes(4, "big") + text
 
 
+@contextlib.contextmanager
+def _descriptors(data: Mapping[str, bytes]) -> Iterator[dict[str, int]]:
+    """Hold contents in files of memory while a process is started that reads them."""
+    held: dict[str, int] = {}
+    try:
+        for name, text in data.items():
+            held[name] = os.memfd_create(name)
+            os.write(held[name], text)
+            os.lseek(held[name], 0, os.SEEK_SET)
+        yield held
+    finally:
+        for fd in held.values():
+            os.close(fd)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Everything that decides how a helper begins."""
+
+    identity: Identity
+    layout: Layout
+    environment: Mapping[str, str]
+    settings: Mapping[str, object]
+
+
 def _spawn(
-    interpreter: str, identity: Identity, environment: Mapping[str, str], line: socket.socket, complaints: int
+    start: Start, interpreter: str, line: socket.socket, complaints: int, passed: Sequence[int]
 ) -> subprocess.Popen[bytes]:
-    """Start an interpreter that inherits nothing but its end of the line."""
-    return subprocess.Popen(
-        [interpreter, "-I", "-S", "-X", "utf8", "-c", _FIRST_WORDS],
-        stdin=line.fileno(),
-        stdout=line.fileno(),
-        stderr=complaints,
-        env=dict(environment),
-        cwd="/",
-        start_new_session=True,
-        umask=0o022,
-        user=identity.uid if identity.own else None,
-        group=identity.gid if identity.own else None,
-        extra_groups=[] if identity.own else None,
-    )
+    """Start an interpreter that inherits nothing but its end of the line and the descriptors that are passed."""
+    identity = start.identity
+    with _descriptors(start.layout.data) as held:
+        command = [part.format(**held) if part.startswith("{") else part for part in start.layout.command]
+        return subprocess.Popen(
+            [*command, interpreter, "-I", "-S", "-X", "utf8", "-c", _FIRST_WORDS],
+            stdin=line.fileno(),
+            stdout=line.fileno(),
+            stderr=complaints,
+            env=dict(start.environment),
+            cwd="/",
+            start_new_session=True,
+            umask=0o022,
+            user=identity.uid if identity.own else None,
+            group=identity.gid if identity.own else None,
+            extra_groups=[] if identity.own else None,
+            pass_fds=[*passed, *held.values()],
+        )
 
 
 class Channel:
@@ -98,41 +114,46 @@ class Channel:
         self._writer = writer
 
     @classmethod
-    async def open(
-        cls, identity: Identity, environment: Mapping[str, str], settings: Mapping[str, object]
-    ) -> "Channel":
+    async def open(cls, start: Start, control: socket.socket | None = None) -> "Channel":
         """Start a helper with the first interpreter that its uid can run.
+
+        Args:
+            start: how.
+            control: the helper's end of a line on which sockets are handed over; None where it has no network.
 
         Raises:
             SandboxError: none of them works, or the workspace cannot be used by that uid.
         """
-        first = await asyncio.to_thread(first_frame, settings)
+        # The number is the same at the other side.
+        settings = {**start.settings, "control": control.fileno() if control else -1}
+        first = await asyncio.to_thread(first_frame, settings, network=control is not None)
         tried: list[str] = []
-        for interpreter in interpreters():
+        for interpreter in start.layout.interpreters:
             with tempfile.TemporaryFile() as complaints:
                 try:
-                    return await cls._attempt(interpreter, identity, environment, first, complaints.fileno())
+                    return await cls._attempt(start, interpreter, first, complaints.fileno(), control)
                 except (OSError, EOFError) as error:
                     complaints.seek(0)
                     words = complaints.read(2000).decode("utf-8", "replace").strip().splitlines()
                     tried.append(f"{interpreter}: {words[-1] if words else str(error) or type(error).__name__}")
         raise SandboxError(
-            f"no Python interpreter runs as uid {identity.uid} ({'; '.join(tried)}); "
+            f"no Python interpreter runs as uid {start.identity.uid} ({'; '.join(tried)}); "
             "install Python 3.9 or later as /usr/bin/python3, readable for everybody"
         )
 
     @classmethod
     async def _attempt(
-        cls, interpreter: str, identity: Identity, environment: Mapping[str, str], first: bytes, complaints: int
+        cls, start: Start, interpreter: str, first: bytes, complaints: int, control: socket.socket | None
     ) -> "Channel":
         # A pair of sockets, since the end of a pipe could be opened again by way of /proc.
         ours, theirs = socket.socketpair()
+        passed = [control.fileno()] if control else []
         with theirs:
             ours.setblocking(False)  # noqa: FBT003 - the name of the method says it
             reader, writer = await asyncio.open_connection(sock=ours, limit=1 << 20)
             try:
                 # In this thread and without a pause: nothing that is cancelled here may leave a process.
-                process = _spawn(interpreter, identity, environment, theirs, complaints)
+                process = _spawn(start, interpreter, theirs, complaints, passed)
             except OSError:
                 writer.close()
                 raise
@@ -146,7 +167,7 @@ class Channel:
             raise
         if "ready" not in head:
             await channel.close()
-            raise SandboxError(f"the workspace cannot be used as uid {identity.uid}: {head.get('broken')}")
+            raise SandboxError(f"the workspace cannot be used as uid {start.identity.uid}: {head.get('broken')}")
         return channel
 
     @property

@@ -1,6 +1,7 @@
 """The environment of tools: made from nothing, so that no secret of the server can be in it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -11,6 +12,7 @@ _QUIET = {
     "CI": "true",
     "DEBIAN_FRONTEND": "noninteractive",
     "GIT_EDITOR": "true",
+    "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
     "LESS": "-FX",
@@ -28,18 +30,23 @@ _OWNER = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CO
 """The work tree may belong to another uid than its parent folders; git would refuse it."""
 
 
-def environment(home: str, mark: str, extra: Mapping[str, str]) -> dict[str, str]:
+def environment(
+    home: str, temporary: str, mark: str, extra: Mapping[str, str], programs: Sequence[Path] = ()
+) -> dict[str, str]:
     """Make the whole environment of the helper and its commands.
 
     Args:
         home: the workspace's own home.
+        temporary: where passing files go.
         mark: differs for each workspace on the machine.
         extra: wins over everything; `VIRTUAL_ENV` also puts its programs first on the path.
+        programs: folders that come before the machine's own on the path.
     """
+    path = ":".join([*map(str, programs), PATH])
     made = {
-        "PATH": PATH,
+        "PATH": path,
         "HOME": home,
-        "TMPDIR": f"{home}/tmp",  # noqa: S108 - it is below the home
+        "TMPDIR": temporary,
         "LANG": "C.UTF-8",
         "LC_ALL": "C.UTF-8",
         **_QUIET,
@@ -47,5 +54,5 @@ def environment(home: str, mark: str, extra: Mapping[str, str]) -> dict[str, str
         MARK: mark,
     }
     if "VIRTUAL_ENV" in extra:
-        made["PATH"] = f"{extra['VIRTUAL_ENV']}/bin:{PATH}"
+        made["PATH"] = f"{extra['VIRTUAL_ENV']}/bin:{path}"
     return made | dict(extra)

@@ -1,4 +1,4 @@
-"""A sandbox of level `none`: a process of the workspace's uid, and nothing else between it and the machine."""
+"""The server's side of a sandbox: one helper process for each workspace, shut in by its level."""
 
 import asyncio
 import os
@@ -6,81 +6,62 @@ import secrets
 import shutil
 import signal
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, cast
 
 from bot.errors import SandboxError
-from bot.sandbox.base import Entry, ExecResult, FileContent, Hit
-from bot.sandbox.channel import Channel, Identity, end_left_behind
+from bot.sandbox.base import Entry, ExecResult, FileContent, Hit, Level, Place
+from bot.sandbox.channel import Channel, Start, end_left_behind
+from bot.sandbox.confinement import Confinement, Layout
 from bot.sandbox.environment import environment as make_environment
+from bot.sandbox.exit import Exit
 from bot.sandbox.helper.frames import Head
+from bot.sandbox.identity import identify
 from bot.sandbox.limits import ResourceLimits
 from bot.sandbox.output import both_ends
+from bot.sandbox.unconfined import Unconfined
 
 _BEYOND_S = 30.0
 """A helper that answers so much later than it should is ended."""
-_FLOOD = 128 + signal.SIGKILL
-
-
-def identify(uid: int | None, gid: int | None) -> Identity:
-    """Decide whom the helper acts as; never uid 0.
-
-    Raises:
-        SandboxError: it would be root, or this process may not take that uid.
-    """
-    mine = os.geteuid()
-    wanted = mine if uid is None else uid
-    group = gid if gid is not None else (os.getegid() if uid is None else uid)
-    if wanted == 0 or (group == 0 and mine == 0):
-        raise SandboxError(
-            "refusing to run tools as uid 0 or gid 0: root in a workspace is root on the machine; "
-            "start the server as an ordinary user, or give each workspace a uid of its own"
-        )
-    if mine not in (wanted, 0):
-        raise SandboxError(
-            f"uid {mine} cannot start tools as uid {wanted}; start the server as root or leave the workspace's uid out"
-        )
-    return Identity(wanted, group, own=wanted != mine)
+_KILLED = 128 + signal.SIGKILL
 
 
 class ProcessSandbox:
     """Acts on one workspace through one helper process; operations go one after the other."""
 
     def __init__(
-        self,
-        root: Path,
-        *,
-        uid: int | None = None,
-        gid: int | None = None,
-        environment: Mapping[str, str] | None = None,
-        limits: ResourceLimits | None = None,
-        home: Path | None = None,
+        self, place: Place, confinement: Confinement | None = None, *, limits: ResourceLimits | None = None
     ) -> None:
         """Describe a workspace; nothing is started.
 
         Args:
-            root: the work tree; it and its parents must be open to the uid.
-            uid: of the workspace; None where the server's own is meant, which must not be root's.
-            gid: of the workspace; None means the same number as `uid`.
-            environment: added to the environment of tools.
+            place: the workspace.
+            confinement: what shuts the helper in; None means that nothing does.
             limits: what commands may use up.
-            home: of the workspace, kept at the end; None makes a passing one.
+
+        Raises:
+            SandboxError: commands would run as root, or as a uid that this process may not take.
         """
-        self._identity = identify(uid, gid)
-        self._root = root
-        self._extra = environment or {}
+        self._place = place
+        self._confinement = confinement or Unconfined()
+        self._identity = identify(place.uid, place.gid)
         self._limits = limits or ResourceLimits()
-        self._kept_home = home
         self._home: Path | None = None
         self._mark = secrets.token_hex(6)
         self._channel: Channel | None = None
+        self._exit: Exit | None = None
         self._lock = asyncio.Lock()
 
     @property
-    def level(self) -> str:
-        """`none`: only the uid stands between a command and the machine."""
-        return "none"
+    def level(self) -> Level:
+        """What stands between a command and the machine."""
+        return self._confinement.level
+
+    @property
+    def root(self) -> str:
+        """Where commands find the work tree."""
+        return self._layout("").root
 
     async def start(self) -> None:
         """Start the helper; the first operation does it otherwise.
@@ -98,10 +79,11 @@ class ProcessSandbox:
         settings |= {"keep": 4 * output_chars, "flood": self._limits.output_bytes}
         answer, body = await self._ask("run", settings, within_s=timeout_s + _BEYOND_S)
         texts = _texts(answer, body, output_chars)
-        why = answer["why"]
-        if why == "flood":
-            texts[1] += f"\n[ended: it printed more than {self._limits.output_bytes:,} bytes]"
-        code = None if why == "timeout" else _FLOOD if why == "flood" else _number(answer["code"])
+        why = str(answer["why"])
+        broken = self._broken_limits().get(why)
+        code = None if why == "timeout" else _KILLED if broken else _number(answer["code"])
+        if words := broken or self._signalled().get(code):
+            texts[1] += f"\n[ended: {words}]"
         return ExecResult(code, texts[0], texts[1], float(str(answer["seconds"])), timed_out=why == "timeout")
 
     async def open(self, path: str, *, limit_bytes: int) -> FileContent:
@@ -136,7 +118,7 @@ class ProcessSandbox:
         """End the helper and everything it started."""
         async with self._lock:
             await self._drop()
-            if self._home is not None and self._kept_home is None:
+            if self._home is not None and self._place.home is None:
                 # Other hands filled it: a folder that cannot be removed is left.
                 await asyncio.to_thread(shutil.rmtree, self._home, ignore_errors=True)
             self._home = None
@@ -170,36 +152,91 @@ class ProcessSandbox:
             asking.cancel()
             await self._drop()
 
+    def _broken_limits(self) -> dict[str, str]:
+        """Words for the limits that end a command."""
+        limits = self._limits
+        return {
+            "flood": f"it printed more than {limits.output_bytes:,} bytes",
+            "memory": f"its processes held more than {limits.memory_bytes >> 20:,} MiB of memory",
+            "processes": f"it had more than {limits.processes:,} processes at once",
+            "disk": f"there are more than {limits.disk_bytes >> 20:,} MiB or {limits.files:,} files in the workspace",
+        }
+
+    def _signalled(self) -> dict[int | None, str]:
+        """Words for the limits of one process, at which the kernel ends it by a signal of its own."""
+        limits = self._limits
+        return {
+            128 + signal.SIGXCPU: f"a process took more than {limits.cpu_s:,} s of processor time",
+            128 + signal.SIGXFSZ: f"a file would have got larger than {limits.file_bytes >> 20:,} MiB",
+        }
+
+    def _layout(self, home: str) -> Layout:
+        return self._confinement.layout(self._place, self._identity, home)
+
     async def _ready(self) -> Channel:
         if self._channel is not None and not self._channel.alive:
             await self._drop()
         if self._channel is None:
             home = await asyncio.to_thread(self._make_home)
-            settings = {
-                "root": str(self._root),
-                "home": str(home),
-                "own_uid": self._identity.own,
-                "file_bytes": self._limits.readable_bytes,
-                "limits": self._limits.rlimits(own_uid=self._identity.own),
-            }
-            made = make_environment(str(home), self._mark, self._extra)
-            self._channel = await Channel.open(self._identity, made, settings)
+            layout = self._layout(str(home))
+            if self._place.proxy is not None:
+                self._exit = await Exit.open(self._place.proxy(), layout.network)
+            try:
+                self._channel = await Channel.open(self._start(layout), self._exit.theirs if self._exit else None)
+                if self._exit is not None:
+                    await self._exit.begin()
+            except BaseException:
+                await self._drop()
+                raise
         return self._channel
+
+    def _start(self, layout: Layout) -> Start:
+        place, identity, limits = self._place, self._identity, self._limits
+        made = make_environment(layout.home, layout.temporary, self._mark, place.environment, place.programs)
+        settings = {
+            "root": layout.root,
+            "home": layout.home,
+            "own_uid": identity.own,
+            "alone": layout.alone,
+            "file_bytes": limits.readable_bytes,
+            "limits": limits.rlimits(),
+            "watch": limits.watched(),
+            "writable": [str(path) for path in place.writable],
+            "readable": list(layout.readable),
+            "devices": list(layout.devices),
+            "landlock": layout.landlock,
+            "seccomp": layout.seccomp,
+            "network": layout.network,
+            "port": self._exit.port if self._exit else 0,
+        }
+        return Start(identity, layout, {**made, **(self._exit.environment if self._exit else {})}, settings)
 
     async def _drop(self) -> None:
         channel, self._channel = self._channel, None
+        way, self._exit = self._exit, None
         if channel is not None:
             await channel.close()
             await asyncio.to_thread(end_left_behind, self._identity, self._mark, number=signal.SIGKILL)
+        if way is not None:
+            await way.close()
 
     def _make_home(self) -> Path:
         if self._home is None:
-            self._home = self._kept_home or Path(tempfile.mkdtemp(prefix="issuewright-"))
-        for place in (self._home, self._home / "tmp"):
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if self._identity.own:
-                os.chown(place, self._identity.uid, self._identity.gid, follow_symlinks=False)
+            self._home = self._place.home or Path(tempfile.mkdtemp(prefix="issuewright-"))
+        self._own_folder(self._home)
+        self._own_folder(self._home / "tmp")
+        for name, text in self._place.files.items():
+            path = self._home / name
+            for parent in reversed(path.relative_to(self._home).parents):
+                self._own_folder(self._home / parent)
+            path.write_text(text, encoding="utf-8")
+            path.chmod(0o644)
         return self._home
+
+    def _own_folder(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._identity.own:
+            os.chown(folder, self._identity.uid, self._identity.gid, follow_symlinks=False)
 
 
 def _number(value: object) -> int:

@@ -17,9 +17,18 @@ from bot.settings.repository import PATH, RepositorySettings
 from bot.settings.server import DEFAULT_STATE_DIR, PREFIX, ServerSettings
 
 _WIDTH = 110
-_EXAMPLES: dict[str, object] = {"model": "anthropic:claude-sonnet-4-5", "draft": True}
+_EXAMPLES: dict[str, object] = {
+    "model": "anthropic:claude-sonnet-4-5",
+    "limits.turns": 40,
+    "limits.tokens": 1_000_000,
+    "limits.usd": 1.5,
+    "limits.minutes": 30,
+    "network": [],
+    "setup.run": ["npm ci"],
+    "setup.network": ["node"],
+    "draft": True,
+}
 """Values of the example for keys that have no default to show."""
-_LIMITS = {"turns": 40, "tokens": 1_000_000, "usd": 1.5, "minutes": 30}
 
 
 def configuration() -> str:
@@ -75,7 +84,10 @@ def repository_yaml() -> str:
         elif inner:
             lines.append(f"{name}:")
             for key, item in inner.model_fields.items():
-                lines += [*_comment(item.description or "", "  "), f"  {key}: {_LIMITS[key]}"]
+                lines += [
+                    *_comment(item.description or "", "  "),
+                    f"  {key}: {_yaml(_EXAMPLES.get(f'{name}.{key}', item.default))}",
+                ]
         else:
             value = 1 if field.is_required() else _EXAMPLES.get(name, field.default)
             lines.append(f"{name}: {_yaml(value)}")
@@ -162,8 +174,9 @@ Each later one wins: the default, the file, the environment, a flag.
 `{path}` on the default branch, in YAML. A broken file starts nothing and is answered with line, column and remedy.
 
 It can only tighten: of two limits the lower one applies, a model counts only if `models.allowed` (or the operator's
-own choice) covers it, and `draft: false` does not undo the operator's drafts. The pull request says what applied and
-what did not. Anchors, aliases, tags, a key twice, and more than 64 KiB are refused.
+own choice) covers it, of the network only what the operator names can be named, and `draft: false` does not undo the
+operator's drafts. The pull request says what applied and what did not. Anchors, aliases, tags, a key twice, and more
+than 64 KiB are refused.
 
 | key | default | meaning |
 |---|---|---|

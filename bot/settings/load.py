@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
+from urllib.parse import unquote
 
 import yaml
 from pydantic import SecretStr, ValidationError
@@ -22,9 +23,14 @@ MAX_DEPTH = 20
 
 _SCALARS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "timestamp"))
 _Loader = cast("type[yaml.SafeLoader]", getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # the same in C
+NO_SANDBOX = f"{PREFIX}NO_SANDBOX"
+"""Variable that has to say `accepted` beside `sandbox.kind: none`; no setting, so that no file alone can say it."""
 _SERVICE_LINKS = ("SERVICE_HOST", "SERVICE_PORT", "PORT_")
 _KEY_FALLBACKS = {("anthropic", "api_key"): "ANTHROPIC_API_KEY"}
 """Variables that other programs of the same vendor read."""
+_NETWORK_FALLBACKS = {"https_proxy": "HTTPS_PROXY", "no_proxy": "NO_PROXY", "ca_bundle": "SSL_CERT_FILE"}
+"""Variables that other programs read, the first two in small letters too; they count where nobody said anything."""
+_PROXIES = frozenset({"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"})
 
 
 class _Mark(Protocol):
@@ -213,6 +219,7 @@ def load_server(
     for layer in layers:
         _merge(merged, layer)
     _places(merged, environ)
+    _usual_network(merged, environ)
 
     def where(key: Key) -> str:
         return _where(key, document, environ, flags)
@@ -231,8 +238,11 @@ def secret_values(settings: ServerSettings) -> tuple[str, ...]:
         value: object = settings
         for part in key:
             value = getattr(value, part)
-        if isinstance(value, SecretStr) and value.get_secret_value():
-            found.append(value.get_secret_value())
+        if isinstance(value, SecretStr) and (text := value.get_secret_value()):
+            found.append(text)
+            if key[-1].endswith("_login"):
+                # Half of it is secret by itself too.
+                found.append(text.partition(":")[2])
     return tuple(found)
 
 
@@ -240,6 +250,8 @@ def take_secrets(environ: MutableMapping[str, str]) -> None:
     """Remove the variables that hold secrets, so that no process we start inherits them."""
     names = {_variable(key) for key in secret_keys(ServerSettings)} | set(_KEY_FALLBACKS.values())
     for name in [name for name in environ if name.upper() in names]:
+        del environ[name]
+    for name in [name for name in environ if name.upper() in _PROXIES and "@" in environ[name]]:
         del environ[name]
 
 
@@ -316,7 +328,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
 
 def _check_variable(name: str, value: str) -> None:
     """Refuse a variable of ours that sets nothing; Kubernetes makes some of its own for a service of our name."""
-    if not name.upper().startswith(PREFIX) or name.upper() == f"{PREFIX}CONFIG":
+    if not name.upper().startswith(PREFIX) or name.upper() in {f"{PREFIX}CONFIG", NO_SANDBOX}:
         return
     rest = name.upper().removeprefix(PREFIX)
     if rest == "PORT" and value.startswith("tcp://"):
@@ -340,6 +352,25 @@ def _places(merged: dict[str, object], environ: Mapping[str, str]) -> None:
     text = str(merged.get("state_dir", default))
     if text.startswith("~/"):
         merged["state_dir"] = str(Path(environ.get("HOME") or Path.home()) / text[2:])
+
+
+def _usual_network(merged: dict[str, object], environ: Mapping[str, str]) -> None:
+    """Take proxy and certificates from where other programs take them, where no layer says anything of them."""
+    network = merged.setdefault("network", {})
+    if not isinstance(network, dict):
+        return
+    said = set(network)
+    for key, name in _NETWORK_FALLBACKS.items():
+        if key not in said and (value := environ.get(name.lower()) or environ.get(name)):
+            network[key] = value
+    if "https_proxy" in said or "https_proxy" not in network:
+        return
+    scheme, mark, rest = str(network["https_proxy"]).rpartition("://")
+    login, at, place = rest.rpartition("@")
+    # Without a scheme it is plain HTTP, as for curl.
+    network["https_proxy"] = f"{scheme}{mark}{place}" if mark else f"http://{place}"
+    if at and not {"https_proxy_login", "https_proxy_login_file"} & said:
+        network["https_proxy_login"] = unquote(login)
 
 
 def _read_files(merged: dict[str, object], where: Callable[[Key], str]) -> None:
@@ -372,6 +403,8 @@ def _where(key: Key, document: Document, environ: Mapping[str, str], flags: Mapp
         if set_here.get(name):
             return name
     fallback = _KEY_FALLBACKS.get((str(key[0]), str(key[-1]))) if key else None
-    if fallback and key not in document.marks and set_here.get(fallback):
+    if len(key) > 1 and key[0] == "network":
+        fallback = _NETWORK_FALLBACKS.get(str(key[1]).removesuffix("_login"))
+    if fallback and _at(document.values, key) is None and set_here.get(fallback):
         return fallback
     return document.where(key)

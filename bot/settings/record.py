@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from bot.settings.repository import Check
-from bot.settings.resolve import RunLimits, RunSettings
+from bot.settings.resolve import RunLimits, RunSettings, RunSetup
 
 
 def settings_to_data(settings: RunSettings) -> dict[str, object]:
@@ -15,6 +15,8 @@ def settings_to_data(settings: RunSettings) -> dict[str, object]:
         "enabled": settings.enabled,
         "model": settings.model,
         "limits": asdict(settings.limits),
+        "network": list(settings.network),
+        "setup": asdict(settings.setup),
         "checks": [check.model_dump() for check in settings.checks],
         "draft": settings.draft,
         "label": settings.label,
@@ -32,6 +34,8 @@ def settings_from_data(data: Mapping[str, object]) -> RunSettings:
         enabled=kept["enabled"],
         model=kept["model"],
         limits=RunLimits(**kept["limits"]),
+        network=tuple(kept["network"]),
+        setup=_setup(kept["setup"]),
         checks=tuple(Check.model_validate(check) for check in kept["checks"]),
         draft=kept["draft"],
         label=kept["label"],
@@ -39,3 +43,8 @@ def settings_from_data(data: Mapping[str, object]) -> RunSettings:
         origins=MappingProxyType(kept["origins"]),
         ignored=tuple(kept["ignored"]),
     )
+
+
+def _setup(kept: Mapping[str, Any]) -> RunSetup:
+    run = kept["run"]
+    return RunSetup(None if run is None else tuple(run), tuple(kept["network"]), kept["timeout_s"])

@@ -2,12 +2,12 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, ValidationError
 
 from bot.errors import RepositoryConfigError
 from bot.settings.load import read_document
 from bot.settings.problems import explain
-from bot.settings.section import Section
+from bot.settings.section import Section, Texts
 from bot.settings.server import ModelName
 
 PATH = ".github/issuewright.yml"
@@ -23,6 +23,32 @@ class Check(Section):
     )
     run: str = Field(min_length=1, max_length=4000, description="Shell command, run in the repository's top directory.")
     timeout_s: int = Field(600, ge=1, le=86_400, description="Seconds it may take; never more than the run's minutes.")
+
+
+def _at_length(value: object) -> object:
+    """Take a list of commands, or `false`, for the group of settings that it is short for."""
+    if isinstance(value, bool):
+        return {} if value else {"run": []}
+    return {"run": value} if isinstance(value, list) else value
+
+
+class Setup(Section):
+    """What is done once before the work."""
+
+    run: tuple[Annotated[str, StringConstraints(min_length=1, max_length=4000)], ...] | None = Field(
+        None,
+        max_length=20,
+        description="Shell commands that install what the project needs; the list may stand at `setup` itself. `null` "
+        "finds them out from the project's files, `[]` or `setup: false` installs nothing. What they make is kept until"
+        " they, a project file or a file that they name changes; what has to last belongs into `$ISSUEWRIGHT_SHARED` or"
+        " into ignored files of the tree.",
+    )
+    network: Texts | None = Field(
+        None, description="Of the operator's `sandbox.setup_network`, what they may reach. `null` is all of it."
+    )
+    timeout_s: int = Field(
+        1800, ge=1, le=86_400, description="Seconds they may take together; never more than the run's minutes."
+    )
 
 
 class RepositoryLimits(Section):
@@ -51,6 +77,11 @@ class RepositorySettings(Section):
         None, description="The model that does the work, `provider:name`, among those that the operator allows."
     )
     limits: RepositoryLimits = RepositoryLimits()
+    network: Texts | None = Field(
+        None,
+        description="Of the operator's `sandbox.network`, what the model's commands may reach. `null` is all of it.",
+    )
+    setup: Annotated[Setup, BeforeValidator(_at_length)] = Setup()
     checks: Annotated[tuple[Check, ...], AfterValidator(_distinct)] = Field(
         (), max_length=20, description="Commands that are run before and after the work, in this order, at most 20."
     )

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 
 from bot.domain.command import Fix
 from bot.settings.repository import PATH, Check, RepositorySettings
-from bot.settings.server import LimitsSection, ServerSettings
+from bot.settings.server import LimitsSection, SandboxSection, ServerSettings
 
 Number = TypeVar("Number", int, float)
 Origin = Literal["default", "operator", "repository", "command"]
@@ -29,6 +29,18 @@ class RunLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class RunSetup:
+    """How the project is set up before the work."""
+
+    run: tuple[str, ...] | None
+    """Commands that the repository names; None finds them out."""
+    network: tuple[str, ...]
+    """Hosts and presets that they may reach."""
+    timeout_s: int
+    """For all of them together."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunSettings:
     """All that applies to one run."""
 
@@ -37,6 +49,9 @@ class RunSettings:
     model: str
     """`provider:name`."""
     limits: RunLimits
+    network: tuple[str, ...]
+    """Hosts and presets that the model's commands may reach."""
+    setup: RunSetup
     checks: tuple[Check, ...]
     """In the order in which they are run."""
     draft: bool
@@ -58,6 +73,10 @@ class RunSettings:
             "limits.usd": self.limits.usd,
             "limits.minutes": self.limits.minutes,
             "limits.command_s": self.limits.command_s,
+            "network": list(self.network),
+            "setup.run": "detected" if self.setup.run is None else list(self.setup.run),
+            "setup.network": list(self.setup.network),
+            "setup.timeout_s": self.setup.timeout_s,
             "checks": [check.name for check in self.checks],
             "draft": self.draft,
             "origins": dict(self.origins),
@@ -94,11 +113,18 @@ def resolve(server: ServerSettings, repository: RepositorySettings | None, comma
         ledger.operator(key, getattr(server, key), getattr(defaults, key))
     ledger.origins["enabled"] = "default" if asked.enabled else "repository"
     limits = _limits(server.limits, asked, ledger)
+    ledger.origins["setup.run"] = "repository" if asked.setup.run is not None else "default"
     ledger.origins["checks"] = "repository" if asked.checks else "default"
     return RunSettings(
         enabled=asked.enabled,
         model=_model(server, asked, command, ledger),
         limits=limits,
+        network=_network("network", server.sandbox.network, asked.network, ledger),
+        setup=RunSetup(
+            asked.setup.run,
+            _network("setup.network", server.sandbox.setup_network, asked.setup.network, ledger),
+            _timeout(asked, limits.minutes, ledger),
+        ),
         checks=_checks(asked.checks, limits.minutes),
         draft=_draft(server, asked, ledger),
         label=server.label,
@@ -146,9 +172,31 @@ def _model(server: ServerSettings, asked: RepositorySettings, command: Fix | Non
             model = wish
             ledger.origins["model"] = origin
         else:
-            shown = "".join(char for char in wish if char.isprintable() and char != "`")[:100]
-            ledger.refuse(f"model: {shown}", source, "the operator does not allow this model.")
+            ledger.refuse(f"model: {_shown(wish)}", source, "the operator does not allow this model.")
     return model
+
+
+def _network(key: str, allowed: tuple[str, ...], asked: tuple[str, ...] | None, ledger: _Ledger) -> tuple[str, ...]:
+    """Leave what the repository asks for and the operator allows, each in the operator's own words."""
+    ledger.operator(key, allowed, getattr(SandboxSection(), "setup_network" if key == "setup.network" else key))
+    if asked is None:
+        return allowed
+    for name in asked:
+        if name not in allowed:
+            ledger.refuse(f"{key}: {_shown(name)}", f"`{PATH}`", "the operator does not allow it.")
+    if set(asked) >= set(allowed):
+        return allowed
+    ledger.origins[key] = "repository"
+    return tuple(name for name in allowed if name in asked)
+
+
+def _timeout(asked: RepositorySettings, minutes: float, ledger: _Ledger) -> int:
+    ledger.origins["setup.timeout_s"] = "repository" if "timeout_s" in asked.setup.model_fields_set else "default"
+    return min(asked.setup.timeout_s, max(1, int(minutes * 60)))
+
+
+def _shown(wish: str) -> str:
+    return "".join(char for char in wish if char.isprintable() and char != "`")[:100]
 
 
 def _checks(checks: tuple[Check, ...], minutes: float) -> tuple[Check, ...]:

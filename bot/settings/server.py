@@ -5,7 +5,7 @@ import binascii
 import fnmatch
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -28,6 +28,16 @@ def _url(value: str) -> str:
         msg = "must not hold a user name or password"
         raise ValueError(msg)
     return value.rstrip("/")
+
+
+def _is_local(host: str) -> bool:
+    return host in {"localhost", "::1"} or host.startswith("127.")
+
+
+def _covers(entry: str, host: str) -> bool:
+    """Say whether an entry as `example.org`, `.example.org` or `*` names a host; networks are not understood."""
+    name = entry.lower().partition(":")[0].removeprefix("*").removeprefix(".")
+    return entry == "*" or (name != "" and (host == name or host.endswith(f".{name}")))
 
 
 Url = Annotated[str, AfterValidator(_url)]
@@ -122,12 +132,39 @@ class LimitsSection(Section):
 
 
 class SandboxSection(Section):
-    """Where commands run."""
+    """What shuts commands in, and what they may use."""
 
-    unsafe_no_sandbox: bool = Field(
-        False,  # noqa: FBT003 - a field's default
-        description="Run commands without any sandbox, with all that the server may do. Only for a throwaway machine.",
+    kind: Literal["auto", "bubblewrap", "landlock", "none"] = Field(
+        "auto",
+        description="The level of confinement. `auto` is the strongest that withstands its self-test on this machine. "
+        "`none` also needs `ISSUEWRIGHT_NO_SANDBOX=accepted` in the environment, and public repositories are refused.",
     )
+    min: Literal["bubblewrap", "landlock", "none"] = Field(
+        "landlock", description="Below this level no command is run: the model has its file tools only."
+    )
+    paths: tuple[Path, ...] = Field(
+        (),
+        description="Folders with toolchains that commands may read, as those of nvm, rustup or a hosted runner; a "
+        "folder `bin` in one comes first on the path.",
+    )
+    network: Texts = Field(
+        (),
+        description="Hosts that the model's commands may reach, and presets `python`, `node`, `rust`, `go`, `java` for "
+        "the package index that this machine uses. Empty: none.",
+    )
+    setup_network: Texts = Field(
+        ("python", "node", "rust", "go", "java"),
+        description="The same for set-up commands, before the model has begun; repositories choose among these.",
+    )
+    private_hosts: Texts = Field(
+        (),
+        description="Hosts among these that may stand for addresses inside your network, as a package mirror of the "
+        "company. This machine and a cloud's metadata are refused even so.",
+    )
+    memory_mib: int = Field(8192, ge=64, description="Mebibytes of memory of one command and its children.")
+    processes: int = Field(1024, ge=16, description="Processes of one command at once.")
+    cpu_s: int = Field(3600, ge=1, description="Seconds of processor time of each process.")
+    disk_mib: int = Field(10_240, ge=64, description="Mebibytes of a work tree with all that commands put beside it.")
 
 
 class WorkspaceSection(Section):
@@ -161,8 +198,41 @@ class PullSection(Section):
 class NetworkSection(Section):
     """How the server itself reaches the network."""
 
-    ca_bundle: Path | None = Field(None, description="File of PEM certificates to trust. `null` is the system's own.")
-    https_proxy: Url | None = Field(None, description="Proxy for what we ask of GitHub and of models.")
+    ca_bundle: Path | None = Field(
+        None,
+        description="File of PEM certificates to trust beside the system's own. `null` is `SSL_CERT_FILE`, else none.",
+    )
+    https_proxy: Url | None = Field(
+        None, description="Proxy for what we ask of GitHub, git and models. `null` is `HTTPS_PROXY`, else none."
+    )
+    https_proxy_login: SecretStr | None = Field(
+        None, description="What the proxy asks for, `user:password`, as it is and not quoted."
+    )
+    https_proxy_login_file: Path | None = Field(None, description="File that holds the proxy's `user:password`.")
+    no_proxy: Texts | None = Field(
+        None,
+        description="Hosts to reach without the proxy, with all below them; `*` is all. `null` is `NO_PROXY`, else "
+        "none. This machine is never reached through it.",
+    )
+
+    @field_validator("https_proxy_login")
+    @classmethod
+    def _two_words(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and ":" not in value.get_secret_value():
+            msg = "must be of the form user:password"
+            raise ValueError(msg)
+        return value
+
+    def proxy_for(self, url: str) -> str | None:
+        """Return the URL of the proxy to reach a URL through, with its login; None where it is reached directly."""
+        host = urlsplit(url).hostname or ""
+        if self.https_proxy is None or _is_local(host) or any(_covers(entry, host) for entry in self.no_proxy or ()):
+            return None
+        if self.https_proxy_login is None:
+            return self.https_proxy
+        user, _, password = self.https_proxy_login.get_secret_value().partition(":")
+        scheme, _, rest = self.https_proxy.partition("://")
+        return f"{scheme}://{quote(user, safe='')}:{quote(password, safe='')}@{rest}"
 
 
 class LogSection(Section):
@@ -254,4 +324,4 @@ class ServerSettings(BaseSettings):
     @property
     def loopback(self) -> bool:
         """Whether only this machine can connect."""
-        return self.host in {"localhost", "::1"} or self.host.startswith("127.")
+        return _is_local(self.host)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from bot.domain.events import CheckFinished, CheckPhase
+from bot.domain.events import CheckFinished, CheckPhase, CheckSkipped
+from bot.redaction import mask_tokens
 from bot.settings.repository import Check
 from bot.tasks.engines.base import Json
 from bot.tasks.scene import Scene
@@ -31,9 +32,17 @@ class CheckResult:
 class Checker:
     """Runs the checks of one run, each as a step, on a tree that it leaves as it found it."""
 
-    def __init__(self, scene: Scene, checks: Sequence[Check]) -> None:
+    def __init__(self, scene: Scene, checks: Sequence[Check], *, skipped: str = "") -> None:
+        """Take a run's checks.
+
+        Args:
+            scene: the run.
+            checks: of the repository.
+            skipped: why none of them is run, as `the set-up failed`; empty where they are.
+        """
         self._scene = scene
         self._checks = checks
+        self._skipped = skipped
 
     async def all(self, phase: CheckPhase, attempt: int = 1) -> list[CheckResult]:
         """Run all checks in their order.
@@ -42,7 +51,23 @@ class Checker:
             phase: before the first edit, or after the model is done.
             attempt: 1 for the first time in this phase.
         """
+        if self._skipped:
+            if phase == "before":
+                await self._skip()
+            return []
         return [await self._one(phase, attempt, index) for index in range(len(self._checks))]
+
+    async def _skip(self) -> None:
+        """Say of each check that it is not run."""
+
+        async def action() -> Json:
+            for index, check in enumerate(self._checks):
+                fact = CheckSkipped(check.name, check.run, self._skipped)
+                await self._scene.recorder.note(f"check/before/skipped/{index}", fact)
+            return None
+
+        if self._checks:
+            await self._scene.steps.do("check/before/skipped", action)
 
     async def _one(self, phase: CheckPhase, attempt: int, index: int) -> CheckResult:
         check = self._checks[index]
@@ -54,7 +79,7 @@ class Checker:
             outcome = await live.sandbox.run(check.run, timeout_s=check.timeout_s, output_chars=OUTPUT_CHARS)
             # A check writes reports and caches; the work is what stood before it.
             await live.workspace.restore(commit)
-            output = "\n".join(part for part in (outcome.stdout.strip(), outcome.stderr.strip()) if part)
+            output = mask_tokens("\n".join(part for part in (outcome.stdout.strip(), outcome.stderr.strip()) if part))
             fact = CheckFinished(
                 phase, check.name, check.run, outcome.exit_code, round(outcome.seconds, 2), output, commit
             )

@@ -10,11 +10,12 @@ from bot.domain.messages import Usage
 from bot.domain.task import Run, Task
 from bot.errors import ModelError
 from bot.llm.base import Model
-from bot.sandbox.base import Sandbox
+from bot.sandbox.base import Access, Sandbox
 from bot.settings.resolve import RunSettings
 from bot.store.base import TaskStore
 from bot.tools.base import FileLedger, Tool, Toolset
 from bot.workspace.base import Identity, Opened, Origin, Workspace, Workspaces
+from bot.workspace.prepared import PreparedFolders
 
 OnRetry = Callable[[ModelError, float], Coroutine[object, object, None]]
 """Hears that a request to a model is tried again, and after how many seconds."""
@@ -86,13 +87,31 @@ class Publisher(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Shelter:
+    """What stands between commands and this machine."""
+
+    level: str
+    shell: bool
+    """Whether commands are run at all."""
+    told: str
+    """The level as people read it."""
+
+    def refuses(self, task: Task) -> str:
+        """Say why this task is not worked on here; empty where it is."""
+        if self.level == "none" and self.shell and not task.repository.private:
+            return "This server runs commands without a sandbox, so it does not work on public repositories."
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
 class Desk:
     """Everything a run may need."""
 
     store: TaskStore
     workspaces: Workspaces
     publisher: Publisher
-    sandbox: Callable[[Opened], Awaitable[Sandbox]]
+    shelter: Shelter
+    sandbox: Callable[[Opened, Access], Awaitable[Sandbox]]
     """Makes the place where the tools of one work tree act."""
     tools: Callable[[RunSettings], Sequence[Tool]]
     """Chooses the tools that are offered."""
@@ -101,6 +120,8 @@ class Desk:
     model: Callable[[str, OnRetry], Model]
     """Makes a model by its configured name."""
     price_usd: Callable[[str, Usage], float | None]
+    environments: PreparedFolders | None
+    """What was set up for tasks, by repository; None where nothing is."""
     clock: Callable[[], datetime]
     """The present time, aware; never used where a replay would decide differently."""
     stops: dict[str, asyncio.Event] = field(default_factory=dict)

@@ -1,13 +1,33 @@
 """The working copy of one run: opened when the first live step needs it, at the commit that the record names."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 
 from bot.domain.task import Task
-from bot.sandbox.base import Sandbox
+from bot.errors import SandboxError
+from bot.sandbox.base import Access, Sandbox
 from bot.tasks.desk import Desk
 from bot.tools.base import FileLedger, Tool, Toolset
 from bot.workspace.base import Opened, Origin, Workspace
+
+FIT_S = 600.0
+"""Seconds that it may take to put what was prepared into the work tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What a work tree's commands find, beside what is in it."""
+
+    access: Access = field(default_factory=Access)
+    first: str = ""
+    """Shell command that puts what was prepared where it belongs, and does nothing where that was done before."""
+    release: Callable[[], None] = lambda: None
+    """Lets what is held go."""
+
+
+Fit = Callable[[Opened], Awaitable[Fitted]]
+"""Says what one opened work tree is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +44,11 @@ class Live:
         return self.opened.workspace
 
 
+async def bare(_: Opened) -> Fitted:
+    """Give nothing."""
+    return Fitted()
+
+
 class Lease:
     """Holds one task's working copy while a run needs it.
 
@@ -35,7 +60,10 @@ class Lease:
         self._desk = desk
         self._task = task
         self._origin: Origin | None = None
+        self._opened: Opened | None = None
         self._live: Live | None = None
+        self._fit: Fit = bare
+        self._fitted = Fitted()
         self.branch = task.base_branch
         """The remote branch that the copy is made from."""
         self.commit: str | None = None
@@ -53,17 +81,60 @@ class Lease:
     async def live(self) -> Live:
         """Return the working copy, made or taken up again where this process has none yet."""
         if self._live is None:
-            opened = await self._desk.workspaces.open(
+            opened = await self.opened()
+            self._fitted = await self._fit(opened)
+            sandbox = await self._desk.sandbox(opened, self._fitted.access)
+            self._live = Live(opened, sandbox, self._desk.toolset(self.tools, sandbox, self.ledger))
+            if self._fitted.first:
+                await self._put(self._live, self._fitted.first)
+        return self._live
+
+    async def opened(self) -> Opened:
+        """Return the working copy without a place for tools."""
+        if self._opened is None:
+            self._opened = await self._desk.workspaces.open(
                 self._task.id, await self.origin(), self.branch, commit=self.commit
             )
-            sandbox = await self._desk.sandbox(opened)
-            self._live = Live(opened, sandbox, self._desk.toolset(self.tools, sandbox, self.ledger))
-            self.commit = self.commit or opened.base
-        return self._live
+            self.commit = self.commit or self._opened.base
+        return self._opened
+
+    async def refit(self, fit: Fit) -> None:
+        """Give the work tree other things from now on."""
+        await self._end()
+        self._fit = fit
+
+    @asynccontextmanager
+    async def apart(self, access: Access) -> AsyncIterator[Sandbox]:
+        """Open the work tree for other commands than the tools', which meanwhile have no place.
+
+        Args:
+            access: what these commands are given.
+        """
+        opened = await self.opened()
+        await self._end()
+        sandbox = await self._desk.sandbox(opened, access)
+        try:
+            yield sandbox
+        finally:
+            await sandbox.close()
 
     async def close(self) -> None:
         """End the helper process and give back file handles."""
-        if self._live is not None:
-            await self._live.sandbox.close()
-            await self._live.workspace.close()
-            self._live = None
+        await self._end()
+        if self._opened is not None:
+            await self._opened.workspace.close()
+            self._opened = None
+
+    async def _put(self, live: Live, first: str) -> None:
+        outcome = await live.sandbox.run(first, timeout_s=FIT_S)
+        if outcome.exit_code != 0:
+            raise SandboxError(f"what was set up could not be put into the work tree: {outcome.stderr.strip()[-500:]}")
+        # Whatever came with it, the work begins at what the commit says.
+        await live.workspace.restore(self.commit or live.opened.base)
+
+    async def _end(self) -> None:
+        live, self._live = self._live, None
+        fitted, self._fitted = self._fitted, Fitted()
+        if live is not None:
+            await live.sandbox.close()
+        fitted.release()

@@ -13,7 +13,7 @@ from bot.settings.repository import PATH, RepositorySettings, parse_repository
 from bot.settings.resolve import RunSettings, resolve
 from bot.settings.server import ServerSettings
 from bot.store.base import TaskStore
-from bot.tasks.desk import Published, Work
+from bot.tasks.desk import Published, Shelter, Work
 from bot.tasks.effects import ensure_comment
 from bot.tasks.standing import progress_view, stand
 from bot.workspace.base import Identity, Origin, Workspace
@@ -32,13 +32,13 @@ class GitHubPublisher:
         app: GitHubApp,
         settings: ServerSettings,
         *,
-        sandbox_level: str,
+        shelter: Shelter,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._app = app
         self._settings = settings
-        self._sandbox_level = sandbox_level
+        self._shelter = shelter
         self._monotonic = monotonic
         self._shown: dict[str, tuple[float, int]] = {}
 
@@ -162,12 +162,13 @@ class GitHubPublisher:
                 request="\n\n---\n\n".join(asked),
                 summary=work.summary,
                 meter=meter,
-                sandbox=self._sandbox_level,
+                sandbox=self._shelter.told,
                 closes=task.number if task.kind == "issue" else None,
                 files=commit.files if commit else 0,
                 insertions=commit.insertions if commit else 0,
                 deletions=commit.deletions if commit else 0,
                 commits=whole.commits,
+                setup=standing.setup_row(),
                 checks=whole.check_rows(),
                 commands=whole.command_rows(),
                 settings=_applied(standing.started.settings) if standing.started else {},

@@ -9,6 +9,7 @@ from bot.agent.prompt import Assignment, Surroundings, first_message, next_messa
 from bot.domain.events import RunStarted, WorkspaceReady
 from bot.domain.messages import Message, TextPart, ToolCall, ToolResult
 from bot.domain.task import Run, Task
+from bot.errors import TaskRefused
 from bot.settings.record import settings_from_data, settings_to_data
 from bot.settings.resolve import RunSettings
 from bot.tasks.desk import Desk
@@ -16,7 +17,23 @@ from bot.tasks.engines.base import Json
 from bot.tasks.lease import Lease
 from bot.tasks.scene import Scene
 
-PROGRAMS = ("git", "python3", "pip", "node", "npm", "go", "cargo", "java", "mvn", "make", "gcc", "rg", "jq", "curl")
+PROGRAMS = (
+    "git",
+    "python3",
+    "pip",
+    "node",
+    "npm",
+    "go",
+    "cargo",
+    "java",
+    "mvn",
+    "gradle",
+    "make",
+    "gcc",
+    "rg",
+    "jq",
+    "curl",
+)
 """Programs that the model is told about where they are there."""
 HISTORY_CHARS = 200_000
 """A longer history (about 65,000 tokens) is not taken along: a further run then begins with the task alone."""
@@ -41,6 +58,8 @@ class Prepared:
 async def begin(scene: Scene) -> tuple[RunSettings, datetime]:
     """Resolve what applies, say that the work begins, and record when it did."""
     desk, task, run, recorder = scene.desk, scene.task, scene.run, scene.recorder
+    if why := desk.shelter.refuses(task):
+        raise TaskRefused(why)
 
     async def action() -> Json:
         settings = await desk.publisher.settings(task, run)
@@ -63,7 +82,7 @@ async def prepare(scene: Scene) -> Prepared:
         lease.branch = task.branch if expected else task.base_branch
         live = await lease.live()
         await recorder.note("workspace", WorkspaceReady(task.branch, live.opened.base, live.opened.files))
-        system, programs = await _surroundings(lease)
+        system, programs = await _surroundings(lease, shell=desk.shelter.shell)
         kept = await desk.store.effect(task.id, INBOX)
         return {
             "base": live.opened.base,
@@ -86,8 +105,10 @@ async def prepare(scene: Scene) -> Prepared:
     )
 
 
-async def _surroundings(lease: Lease) -> tuple[str, list[str]]:
+async def _surroundings(lease: Lease, *, shell: bool) -> tuple[str, list[str]]:
     live = await lease.live()
+    if not shell:
+        return "Linux", []
     names = " ".join(PROGRAMS)
     probe = (
         '. /etc/os-release 2>/dev/null; echo "${PRETTY_NAME:-Linux}"; '
@@ -97,8 +118,15 @@ async def _surroundings(lease: Lease) -> tuple[str, list[str]]:
     return found[0] or "Linux", [line for line in found[1:] if line in PROGRAMS]
 
 
-async def transcript_of(scene: Scene, settings: RunSettings, prepared: Prepared) -> list[Message]:
-    """Build what the model is told: the first message, or the earlier runs and what is asked now."""
+async def transcript_of(scene: Scene, settings: RunSettings, prepared: Prepared, setup: str = "") -> list[Message]:
+    """Build what the model is told: the first message, or the earlier runs and what is asked now.
+
+    Args:
+        scene: the run.
+        settings: what applies to it.
+        prepared: its working copy.
+        setup: how the project was set up, in words for the model.
+    """
     desk, task, run = scene.desk, scene.task, scene.run
     earlier: Sequence[Message] = ()
     for seq in range(run.seq - 1, 0, -1):
@@ -107,20 +135,21 @@ async def transcript_of(scene: Scene, settings: RunSettings, prepared: Prepared)
         if earlier:
             break
     if sum(len(str(message)) for message in earlier) not in range(1, HISTORY_CHARS):
-        return [_first(task, run, settings, prepared)]
+        return [_first(task, run, settings, prepared, setup)]
     transcript = _closed(earlier)
-    asked = next_message(task.id, run.request, moved=not await _ours(desk, task, prepared))
+    asked = next_message(task.id, run.request, moved=not await _ours(desk, task, prepared), setup=setup)
     if transcript[-1].role == "user":
         transcript.append(Message("assistant", (TextPart("The run is over."),)))
     return [*transcript, asked]
 
 
-def _first(task: Task, run: Run, settings: RunSettings, prepared: Prepared) -> Message:
+def _first(task: Task, run: Run, settings: RunSettings, prepared: Prepared, setup: str) -> Message:
     kind = {"issue": "issue", "pull": "pull request"}[task.kind] if task.number else "task"
     assignment = Assignment(
         task.id, kind, task.title, task.body, run.request, [check.run for check in settings.checks], rules=""
     )
-    where = Surroundings(".", prepared.system, prepared.programs, task.branch, run.created_at.date().isoformat())
+    date = run.created_at.date().isoformat()
+    where = Surroundings(".", prepared.system, prepared.programs, task.branch, date, setup)
     return first_message(assignment, where)
 
 

@@ -1,15 +1,24 @@
 """How the work leaves the machine: one commit, one push, one pull request; each looked up before it is made."""
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import cast
 
 from bot.domain.events import BranchPushed, CommitMade, Notice, PullOpened
-from bot.errors import BranchMoved
+from bot.errors import BranchMoved, PushRejected
 from bot.github import comments
+from bot.redaction import Leak, holds_secret, leaks, leaks_in_names, mask, mask_known
 from bot.tasks.desk import Work
 from bot.tasks.engines.base import Json
 from bot.tasks.opening import Prepared
 from bot.tasks.scene import Scene
+from bot.workspace.base import Workspace
+
+DIFF_CHARS = 16 << 20
+"""Of a change that are read as lines; the files behind are read whole."""
+TOLD = 5
+"""Places of secrets that are named."""
 
 
 async def deliver(scene: Scene, prepared: Prepared, *, summary: str, complete: bool) -> Work | None:
@@ -22,7 +31,7 @@ async def deliver(scene: Scene, prepared: Prepared, *, summary: str, complete: b
         complete: False where the run ended early and this is what there is.
 
     Raises:
-        PushRejected: the remote did not take it, under the task's name or another.
+        PushRejected: the remote did not take it, under the task's name or another, or it holds a secret of ours.
         GitHubError: the pull request could not be opened or updated.
     """
     sha = await _commit(scene, prepared, summary)
@@ -55,10 +64,11 @@ async def _commit(scene: Scene, prepared: Prepared, summary: str) -> str | None:
     async def action() -> Json:
         live = await scene.lease.live()
         subject = run.request.strip().split("\n", 1)[0] if run.seq > 1 else ""
-        message = comments.commit_message(subject or task.title, summary, number=task.number, task_id=task.id)
+        message = mask(comments.commit_message(subject or task.title, summary, number=task.number, task_id=task.id))
         author = await scene.desk.publisher.author(task)
         sha = await live.workspace.commit(message, author, run.created_at, parent=prepared.base)
         if sha is not None:
+            await _keep_secrets(scene, live.workspace, prepared.base, sha)
             stat = await live.workspace.diff_stat(prepared.base, sha)
             checked = scene.lease.commit
             same = checked is not None and not await live.workspace.changed_paths(checked, sha)
@@ -70,6 +80,37 @@ async def _commit(scene: Scene, prepared: Prepared, summary: str) -> str | None:
         return sha
 
     return cast("str | None", await scene.steps.do("commit", action))
+
+
+async def _keep_secrets(scene: Scene, workspace: Workspace, base: str, sha: str) -> None:
+    """Refuse a change that would publish a secret of ours, and remark on what looks like somebody's.
+
+    Raises:
+        PushRejected: names the places, never the values.
+    """
+    diff = await workspace.diff(base, sha, limit_chars=DIFF_CHARS)
+    found, read = await asyncio.to_thread(leaks, diff)
+    paths = await workspace.changed_paths(base, sha)
+    found += leaks_in_names(paths)
+    # A diff that was cut ends inside its last file.
+    whole = set(paths) - read if len(diff) < DIFF_CHARS // 2 else set(paths)
+    for path in sorted(whole):
+        data = await workspace.read_at(sha, path)
+        if data is not None and await asyncio.to_thread(holds_secret, data):
+            found.append(Leak(mask(path), None, "a secret of this server", certain=True))
+    if certain := [leak for leak in found if leak.certain]:
+        raise PushRejected(
+            f"the change holds what has to stay secret ({_places(certain)}). It stays on the server; take that out, "
+            "give the secret a new value if others may have seen it, and ask again"
+        )
+    if found:
+        remark = f"The change adds what looks like a credential: {_places(found)}. Make sure that it is made up."
+        await scene.recorder.note("credentials", Notice(remark))
+
+
+def _places(found: Sequence[Leak]) -> str:
+    more = f" and {len(found) - TOLD} more" if len(found) > TOLD else ""
+    return "; ".join(str(leak) for leak in found[:TOLD]) + more
 
 
 async def _push(scene: Scene, prepared: Prepared, sha: str, *, beside: bool) -> str:
@@ -84,6 +125,8 @@ async def _push(scene: Scene, prepared: Prepared, sha: str, *, beside: bool) -> 
         live = await scene.lease.live()
         aside = f"agent/{task.number}-{task.id[:8]}-run{scene.run.seq}"
         branch, expected = (aside, None) if beside else (task.branch, prepared.expected)
+        if mask_known(branch) != branch:
+            raise PushRejected("the branch's name holds a secret of this server: ask again with another title")
         try:
             pushed = await publisher.push(task, live.workspace, sha, branch, expected=expected)
         except BranchMoved:

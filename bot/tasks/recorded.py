@@ -1,16 +1,28 @@
 """The model and the tools of a run, wrapped so that each call is a step."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import cast
 
 from bot.agent.limits import LimitGuard
 from bot.domain.codec import message_from_data, message_to_data
 from bot.domain.events import ModelReplied, Notice, ToolFinished
-from bot.domain.messages import Prompt, Reply, StopReason, ToolSpec, Usage
+from bot.domain.messages import (
+    Message,
+    Part,
+    Prompt,
+    Reply,
+    StopReason,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Usage,
+)
 from bot.errors import Cancelled, ModelError
 from bot.llm.base import Model, OnText
+from bot.redaction import mask, mask_known, mask_tokens
 from bot.tasks.engines.base import Json
 from bot.tasks.scene import Scene
 from bot.tools.base import Tool, ToolOutput
@@ -42,7 +54,8 @@ class RecordedModel:
         turn = self._guard.spent.turns + 1
 
         async def action() -> Json:
-            reply = await self._live().ask(prompt, on_text=on_text)
+            reply = await self._live().ask(_told(prompt), on_text=on_text)
+            reply = replace(reply, message=_without_secrets(reply.message))
             usd = self._scene.desk.price_usd(self._name, reply.usage)
             fact = ModelReplied(
                 turn=turn,
@@ -105,7 +118,7 @@ class RecordedToolset:
             live = await self._scene.lease.live()
             seen = dict(self._scene.lease.ledger.seen)
             begun = self._scene.desk.clock()
-            output = await live.toolset.call(turn, index, name, arguments)
+            output = _shown(await live.toolset.call(turn, index, name, arguments))
             commit = self._scene.lease.commit
             if output.changed is None or output.changed:
                 commit = await live.workspace.checkpoint(
@@ -127,6 +140,36 @@ class RecordedToolset:
         for path in cast("list[str]", value["gone"]):
             self._scene.lease.ledger.seen.pop(path, None)
         return ToolOutput(**cast("dict[str, object]", value["output"]))  # type: ignore[arg-type]
+
+
+def _told(prompt: Prompt) -> Prompt:
+    """Tell the provider no secret, whoever brought it up: a person, a check or a tool."""
+    told = (_without_secrets(message) if message.role == "user" else message for message in prompt.messages)
+    return replace(prompt, messages=tuple(told))
+
+
+def _without_secrets(message: Message) -> Message:
+    """Mask the values that we hold; a model's reasoning is sealed, and goes back to nobody but the model."""
+    return Message(message.role, tuple(_without(part) for part in message.parts))
+
+
+def _without(part: Part) -> Part:
+    if isinstance(part, TextPart | ToolResult):
+        return replace(part, text=mask_known(part.text))
+    if isinstance(part, ToolCall):
+        return replace(part, arguments=mask_known(part.arguments))
+    return part
+
+
+def _shown(output: ToolOutput) -> ToolOutput:
+    """Mask what the model and the record get of a call.
+
+    Of a command's output tokens go too. A file is shown as it is but for the values that we hold: what only looks
+    like a token may be a test's, and a model that saw `***` in its place would write that back.
+    """
+    text = mask_known(output.text) if output.command is None else mask_tokens(output.text)
+    command = None if output.command is None else mask(output.command)
+    return replace(output, text=text, summary=mask(output.summary), command=command)
 
 
 def _reply_to_data(reply: Reply) -> dict[str, object]:

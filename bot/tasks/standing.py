@@ -1,12 +1,13 @@
 """How a run stands, drawn from its events alone: what the progress comment, the status answer and the terminal show."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from bot.domain.events import (
     BranchPushed,
     CheckFinished,
+    CheckSkipped,
     CommitMade,
     Fact,
     ModelReplied,
@@ -16,10 +17,20 @@ from bot.domain.events import (
     RunFinished,
     RunQueued,
     RunStarted,
+    SetupFinished,
     ToolFinished,
     WorkspaceReady,
 )
-from bot.github.comments import CheckResult, CheckRow, CommandRow, Meter, ProgressState, ProgressView, TimelineEntry
+from bot.github.comments import (
+    CheckResult,
+    CheckRow,
+    CommandRow,
+    Meter,
+    ProgressState,
+    ProgressView,
+    SetupRow,
+    TimelineEntry,
+)
 
 
 @dataclass(slots=True)
@@ -30,7 +41,8 @@ class Standing:
     started: RunStarted | None = None
     workspace: WorkspaceReady | None = None
     replies: list[ModelReplied] = field(default_factory=list)
-    checks: list[CheckFinished] = field(default_factory=list)
+    setup: SetupFinished | None = None
+    checks: list[CheckFinished | CheckSkipped] = field(default_factory=list)
     tools: list[ToolFinished] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
@@ -65,14 +77,25 @@ class Standing:
         rows: dict[str, CheckRow] = {}
         made = self.commit
         for fact in self.checks:
+            if isinstance(fact, CheckSkipped):
+                row = rows.get(fact.name, CheckRow(fact.name, fact.command))
+                rows[fact.name] = replace(row, skipped=fact.reason)
+                continue
             row = rows.get(fact.name, CheckRow(fact.name, fact.command))
             # People can look up the commit that was made; the checks ran on its very files before it was.
             commit = made.sha if made is not None and made.same_tree_as == fact.commit else fact.commit
             result = CheckResult(fact.exit_code, fact.seconds, commit)
             # Over several runs the first state and the last are what a reviewer compares.
             before, after = (row.before or result, row.after) if fact.phase == "before" else (row.before, result)
-            rows[fact.name] = CheckRow(fact.name, fact.command, before, after)
+            rows[fact.name] = CheckRow(fact.name, fact.command, before, after, row.skipped)
         return list(rows.values())
+
+    def setup_row(self) -> SetupRow | None:
+        """Say how the project was set up; None where that is still to come."""
+        fact = self.setup
+        if fact is None:
+            return None
+        return SetupRow(fact.names, fact.command, fact.exit_code, fact.seconds, fact.cached, fact.output, fact.remark)
 
     def command_rows(self) -> list[CommandRow]:
         """List the commands that the model ran through the harness."""
@@ -105,6 +128,7 @@ def progress_view(standing: Standing, *, marker: str, word: str) -> ProgressView
         position=queued.position if queued else 0,
         last_activity=standing.timeline[-1] if standing.timeline else None,
         meter=standing.meter(),
+        setup=standing.setup_row(),
         checks=standing.check_rows(),
         timeline=standing.timeline,
         notices=standing.notices,
@@ -141,7 +165,9 @@ def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one 
                 standing.notices.extend(str(one) for one in ignored)
         case WorkspaceReady():
             standing.workspace = fact
-        case CheckFinished():
+        case SetupFinished():
+            standing.setup = fact
+        case CheckFinished() | CheckSkipped():
             standing.checks.append(fact)
         case ModelReplied():
             standing.replies.append(fact)
@@ -162,10 +188,26 @@ def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one 
             assert_never(fact)
 
 
+def _setup_line(fact: SetupFinished) -> str:
+    if fact.exit_code != 0:
+        return f"set-up failed: {fact.command}: {_exit(fact.exit_code)} in {fact.seconds:.1f} s"
+    if not fact.command:
+        return f"nothing was set up: {fact.remark}"
+    how = "taken from an earlier task" if fact.cached else f"done in {fact.seconds:.1f} s"
+    rest = f"; {fact.remark}" if fact.remark else ""
+    return f"set-up of {fact.names or 'the project'} {how}{rest}"
+
+
+def _exit(code: int | None) -> str:
+    return "out of time" if code is None else f"exit {code}"
+
+
 _LINES: dict[type[Fact], Callable[..., str | None]] = {
     RunQueued: lambda fact: f"requested by {fact.requester}",
     RunStarted: lambda fact: f"started with {fact.model}",
     WorkspaceReady: lambda fact: f"working copy of {fact.files} files at {fact.commit[:8]}",
+    SetupFinished: _setup_line,
+    CheckSkipped: lambda fact: f"check {fact.name} not run: {fact.reason}",
     CheckFinished: lambda fact: (
         f"check {fact.name} {fact.phase} the work: {_exit(fact.exit_code)} in {fact.seconds:.1f} s"
     ),
@@ -185,11 +227,9 @@ def line_of(fact: Fact) -> str | None:
 
 
 def _is_error(fact: Fact) -> bool:
-    return isinstance(fact, ToolFinished) and fact.is_error
-
-
-def _exit(code: int | None) -> str:
-    return "out of time" if code is None else f"exit {code}"
+    return (isinstance(fact, ToolFinished) and fact.is_error) or (
+        isinstance(fact, SetupFinished) and fact.exit_code != 0
+    )
 
 
 def _tokens(reply: ModelReplied) -> int:

@@ -19,6 +19,7 @@ ENVELOPE_CHARS = 64_000
 REGISTRY = (
     "announce",
     "prepare",
+    "environment",
     "check/before",
     "inbox",
     "model",

@@ -15,6 +15,7 @@ from bot.settings.resolve import RunSettings
 from bot.tasks.checks import Checker, feedback
 from bot.tasks.desk import Desk
 from bot.tasks.engines.base import Step
+from bot.tasks.environment import Environment, set_up
 from bot.tasks.lease import Lease
 from bot.tasks.opening import Prepared, begin, prepare, transcript_of
 from bot.tasks.publishing import deliver
@@ -78,6 +79,12 @@ def _finished(life: "_Life", ending: Ending) -> RunFinished:
     )
 
 
+def _why_no_checks(scene: Scene, environment: Environment) -> str:
+    if not scene.desk.shelter.shell:
+        return "commands are not run here"
+    return "the set-up failed" if environment.failed else ""
+
+
 class _Life:
     """One run from its first step to its published work."""
 
@@ -130,11 +137,12 @@ class _Life:
 
     async def _loop(self, settings: RunSettings, started: datetime, prepared: Prepared) -> Finished:
         scene = self.scene
-        checker = Checker(scene, settings.checks)
+        environment = await set_up(scene, settings, prepared)
+        checker = Checker(scene, settings.checks, skipped=_why_no_checks(scene, environment))
         await checker.all("before")
         self._model = RecordedModel(scene, settings.model, self.guard, started=started)
         ears = self._ears = Ears(scene, after=prepared.heard)
-        self.transcript = await transcript_of(scene, settings, prepared)
+        self.transcript = await transcript_of(scene, settings, prepared, environment.told(scene.task.id))
         agent = Agent(self._model, RecordedToolset(scene, scene.lease.tools), self.guard, ears.listen)
         for attempt in range(1, CHECK_ROUNDS + 1):
             finished = await agent.run(system_prompt(), self.transcript)

@@ -38,7 +38,7 @@ class Services:
     """The webhook secrets, the current one first; empty until the App is set up."""
     missing: Sequence[str]
     """What set-up still lacks, a sentence each with its remedy; empty when all is there."""
-    facts: Mapping[str, str]
+    facts: Mapping[str, object]
     """What `/healthz` shows: `version` and `sandbox`."""
     host: str
     """The address on which the server listens."""
@@ -87,7 +87,7 @@ def _health(services: Services) -> APIRouter:
     router = APIRouter()
 
     @router.get("/healthz")
-    async def healthz() -> dict[str, str]:
+    async def healthz() -> dict[str, object]:
         """Say that the process is alive."""
         return {"status": "ok", **services.facts}
 

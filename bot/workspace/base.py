@@ -114,6 +114,12 @@ class Opened:
     files: int
     owner_uid: int | None
     """The unprivileged uid that owns the work tree; None where that is the server's own."""
+    readable: Sequence[Path] = ()
+    """What commands need to read beside the tree, so that git shows its history."""
+    guarded: Sequence[Path] = ()
+    """What commands must not change although it is in the tree: a person's own `.git`."""
+    movable: bool = True
+    """Whether commands may find the tree under another path."""
 
 
 class Workspaces(Protocol):

@@ -1,13 +1,14 @@
 """All working copies of this machine: a bare cache for each repository, a git directory and a tree for each task."""
 
 import asyncio
+import logging
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from bot.errors import WorkspaceError
-from bot.workspace import files, local, remote
+from bot.workspace import files, local, remote, view
 from bot.workspace.base import Opened, Origin
 from bot.workspace.git import Git
 from bot.workspace.locks import locked
@@ -15,6 +16,8 @@ from bot.workspace.objects import ObjectStore
 from bot.workspace.tree import Limits
 from bot.workspace.uids import POOL, allocate
 from bot.workspace.worktree import GitWorkspace
+
+log = logging.getLogger(__name__)
 
 LEFT_BEHIND = b"""\
 .issuewright-*.tmp
@@ -87,7 +90,31 @@ class GitWorkspaces:
             await workspace.restore(base)
         else:
             await workspace.fill(base)
-        return Opened(workspace, base, workspace.files, owner)
+        readable = await self._show(workspace, task / "view.git", origin, branch, base, shared=owner is None)
+        return Opened(workspace, base, workspace.files, owner, readable)
+
+    async def _show(
+        self, workspace: GitWorkspace, place: Path, origin: Origin, branch: str, commit: str, *, shared: bool
+    ) -> Sequence[Path]:
+        """Give the git of commands something to look at; without it they work all the same."""
+        objects = [workspace.git_dir / "objects", self._borrowed(origin)]
+        name = branch if await remote.is_branch(self._git, workspace.git_dir, branch) else "work"
+        try:
+            readable = await asyncio.to_thread(view.build, place, objects, name, commit, shared=shared)
+            await self._git.check(place, "read-tree", commit)
+        except (OSError, WorkspaceError) as error:
+            # Git does not take every tree that we take, as one whose `.gitmodules` is a link.
+            log.warning("view.missing", extra={"why": str(error)})
+            return ()
+        (place / "index").chmod(0o644)
+        await workspace.show(place)
+        return readable
+
+    def _borrowed(self, origin: Origin) -> Path:
+        """Find the object folder that the task's own one borrows from."""
+        if remote.is_local(origin):
+            return local.locate(Path(origin.url)).objects
+        return self._state / "repositories" / f"{named(origin.key)}.git" / "objects"
 
     async def remote_head(self, task_id: str, origin: Origin, branch: str) -> str | None:
         """Ask the remote where a branch stands; None where there is none."""
@@ -112,13 +139,13 @@ class GitWorkspaces:
         store = ObjectStore(git_dir)
         if remote.is_local(origin):
             checkout = local.locate(Path(origin.url))
-            await asyncio.to_thread(store.create, checkout.objects)
+            await asyncio.to_thread(store.create, self._borrowed(origin))
             if commit is not None and await self._has(git_dir, commit):
                 return commit
             tip = await local.branch_tip(self._git, checkout, branch)
             return tip if commit is None else await self._required(git_dir, commit)
         cache = self._state / "repositories" / f"{named(origin.key)}.git"
-        await asyncio.to_thread(store.create, cache / "objects")
+        await asyncio.to_thread(store.create, self._borrowed(origin))
         if commit is not None and cache.exists() and await self._has(git_dir, commit):
             return commit
         async with locked(cache.with_suffix(".lock")):

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -47,7 +48,25 @@ _FLAGS = (
     "protocol.allow=never",
 )
 _PROGRAMS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_AUTHORITIES = "/etc/ssl/certs"
 _LOCAL_S = 120.0
+_LOGIN = (
+    "the proxy wants a login (407); set ISSUEWRIGHT_NETWORK__HTTPS_PROXY_LOGIN, or name a file in "
+    "`network.https_proxy_login_file`"
+)
+_CLOSED = "the proxy does not let us connect there (403); allow that host in it"
+_UNTRUSTED = "its certificate is not trusted; set `network.ca_bundle` to the file with the authority's certificate"
+_REMEDIES = {
+    # As curl says it, before 7.87 and since.
+    "407 from proxy": _LOGIN,
+    "tunnel failed, response 407": _LOGIN,
+    "403 from proxy": _CLOSED,
+    "tunnel failed, response 403": _CLOSED,
+    # As GnuTLS and as OpenSSL say it.
+    "server certificate verification failed": _UNTRUSTED,
+    "SSL certificate problem": _UNTRUSTED,
+}
+"""What only the operator can mend, so that trying again is no use."""
 _AUTHENTICATION = ("Authentication failed", "could not read Password", "could not read Username", "error: 401")
 
 
@@ -135,6 +154,8 @@ class Git:
                 )
             if not outcome.unauthorised:
                 break
+        if outcome.code and (remedy := next((_REMEDIES[said] for said in _REMEDIES if said in outcome.stderr), "")):
+            raise WorkspaceError(f"git cannot reach the repository: {remedy}")
         return outcome
 
     async def stream(
@@ -217,7 +238,9 @@ class Git:
             if self._proxy:
                 env["https_proxy"] = self._proxy
             if self._ca_bundle:
+                # Beside the system's own, as elsewhere; alone it would replace them.
                 env["GIT_SSL_CAINFO"] = str(self._ca_bundle)
+                env["GIT_SSL_CAPATH"] = ssl.get_default_verify_paths().capath or _AUTHORITIES
         return env
 
     def _trusting(self) -> Path:

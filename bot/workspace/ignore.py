@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-LARGEST = 262_144
-"""Bytes of a `.gitignore` that are read."""
+LARGEST = 65_536
+"""Bytes of a `.gitignore` that are read; its patterns may take sixty times as much in memory."""
 
 _CLASSES = {
     "alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "blank": " \\t", "cntrl": "\\x00-\\x1f\\x7f", "digit": "0-9",
@@ -76,7 +76,7 @@ class Rules:
         return False
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=64)
 def parse(text: bytes) -> tuple[Pattern, ...]:
     """Read a `.gitignore`.
 

@@ -1,6 +1,7 @@
 """Works in a person's own checkout: only its work tree changes, its `.git` is read and never written."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,7 +61,8 @@ class InPlaceWorkspaces:
         else:
             base = commit
             await workspace.restore(commit)
-        return Opened(workspace, base, workspace.files, None)
+        owner = (await asyncio.to_thread(root.stat)).st_uid if os.geteuid() == 0 else None
+        return Opened(workspace, base, workspace.files, owner, guarded=[root / ".git"], movable=False)
 
     async def remote_head(self, task_id: str, origin: Origin, branch: str) -> str | None:
         """Tell where the checkout's own branch stands; None where there is none."""

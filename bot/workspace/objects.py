@@ -15,6 +15,8 @@ from bot.workspace.base import Identity
 # Speed counts more than size: these objects live as long as the task.
 _LEVEL = 1
 _CHUNK = 1 << 20
+ATTRIBUTES = b"* -text -filter -ident !working-tree-encoding !diff !merge\n"
+"""Beats every `.gitattributes` in the tree: no filter, no conversion, no diff driver."""
 # A finished commit is fetched by its id into a person's checkout.
 _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n[uploadpack]\n\tallowAnySHA1InWant = true\n"
 
@@ -40,8 +42,7 @@ class ObjectStore:
         self.git_dir.chmod(0o700)
         _replace(self.git_dir / "config", _CONFIG)
         _replace(self.git_dir / "HEAD", b"ref: refs/heads/none\n")
-        # Beats every `.gitattributes` in the tree: no filter, no conversion, no diff driver.
-        _replace(self.git_dir / "info" / "attributes", b"* -text -filter -ident !working-tree-encoding !diff !merge\n")
+        _replace(self.git_dir / "info" / "attributes", ATTRIBUTES)
         if borrowed is not None:
             _replace(self._objects / "info" / "alternates", os.fsencode(borrowed) + b"\n")
 

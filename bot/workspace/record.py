@@ -12,6 +12,7 @@ from bot.workspace.ignore import LARGEST, Rules
 from bot.workspace.objects import ObjectStore, blob_id
 from bot.workspace.paths import DEEPEST, is_dot_git
 from bot.workspace.tree import LINK, SUBMODULE, Folder, Leaf, Limits, Stamp, is_regular
+from bot.workspace.view import NAME as VIEW
 
 # A file that changes twice within one tick of the kernel's clock keeps its time stamps.
 _TICK_NS = 50_000_000
@@ -96,10 +97,10 @@ class Recorder:
             status = files.status_of(fd, name)
         except FileNotFoundError:
             return self._drop(node, name)
-        if is_dot_git(name):
+        if is_dot_git(name) and not (path == VIEW and stat.S_ISREG(status.st_mode)):
             self.left_out[_text(path)] = "git's own folder"
             return False
-        if isinstance(known, Leaf) and known.mode == SUBMODULE:
+        if path == VIEW or (isinstance(known, Leaf) and known.mode == SUBMODULE):
             return False
         try:
             return self._present(fd, node, name, above, rules, status)

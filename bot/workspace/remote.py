@@ -85,10 +85,15 @@ async def push(git: Git, git_dir: Path, origin: Origin, commit: str, branch: str
         raise _rejected(outcome, branch)
 
 
+async def is_branch(git: Git, git_dir: Path, branch: str) -> bool:
+    """Tell whether git takes a name for a branch."""
+    outcome = await git.run(git_dir, "check-ref-format", f"refs/heads/{branch}")
+    return outcome.code == 0 and not branch.startswith("-")
+
+
 async def check_branch(git: Git, git_dir: Path, branch: str) -> None:
     """Refuse a name that git does not take for a branch."""
-    outcome = await git.run(git_dir, "check-ref-format", f"refs/heads/{branch}")
-    if outcome.code or branch.startswith("-"):
+    if not await is_branch(git, git_dir, branch):
         raise RepositoryRefused(f"`{_clean(branch)[:100]}` is no valid branch name")
 
 

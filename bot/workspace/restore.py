@@ -3,7 +3,7 @@
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -175,3 +175,11 @@ def content(stream: IO[bytes]) -> Iterator[bytes]:
         left -= len(chunk)
         yield chunk
     stream.read(1)
+
+
+def beginning(chunks: Iterable[bytes], limit: int) -> bytes:
+    """Take chunks to their end and keep the first `limit` bytes."""
+    kept = bytearray()
+    for chunk in chunks:
+        kept += chunk[: limit - len(kept)]
+    return bytes(kept)

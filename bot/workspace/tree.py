@@ -82,10 +82,10 @@ def loader(limits: Limits) -> Callable[[IO[bytes]], Folder]:
         for record in _records(stream):
             about, _, path = record.partition(b"\t")
             mode, kind, sha, length = about.split()
-            reason = why_unsafe(path)
+            above, _, name = path.rpartition(b"/")
+            reason = why_unsafe(path) or _why_misplaced(folders.get(above), name)
             if reason:
                 raise RepositoryRefused(f"the repository cannot be checked out: `{_shown(path)}` {reason}")
-            above, _, name = path.rpartition(b"/")
             if kind == b"tree":
                 made = folders[path] = Folder(sha=sha.decode())
                 folders[above].children[name] = made
@@ -94,11 +94,25 @@ def loader(limits: Limits) -> Callable[[IO[bytes]], Folder]:
                 continue
             folders[above].children[name] = Leaf(int(mode, 8), sha.decode())
             files += 1
-            size += int(length) if length != b"-" else 0
+            size += _size(length, path)
             _refuse_above(limits, files, size)
         return folders[b""]
 
     return load
+
+
+def _size(length: bytes, path: bytes) -> int:
+    """Read a size as `--long` gives it: `-` for a submodule, `BAD` for an object that is not there."""
+    if length == b"BAD":
+        raise RepositoryRefused(f"the repository is incomplete: `{_shown(path)}` is missing; `git fetch --refetch` it")
+    return int(length) if length != b"-" else 0
+
+
+def _why_misplaced(folder: Folder | None, name: bytes) -> str | None:
+    """Say why a broken tree's entry has no place of its own, as a file below a link; None where it has."""
+    if folder is None:
+        return "is absolute or leaves its folder"
+    return "is there twice" if name in folder.children else None
 
 
 def _refuse_above(limits: Limits, files: int, size: int) -> None:

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import IO
 
 from bot.errors import PushRejected, WorkspaceError
-from bot.workspace import files, remote
+from bot.workspace import files, remote, view
 from bot.workspace.base import DiffStat, Identity, Origin
 from bot.workspace.git import Git
-from bot.workspace.ignore import Rules
+from bot.workspace.ignore import LARGEST, Rules
 from bot.workspace.objects import ObjectStore
 from bot.workspace.record import Recorder, left_out_with
-from bot.workspace.restore import Plan, Writer, content, requests
+from bot.workspace.restore import Plan, Writer, beginning, content, requests
 from bot.workspace.tree import SUBMODULE, Folder, Limits, leaves, loader, save
 
 WIP = "refs/agent/wip"
@@ -58,6 +58,7 @@ class GitWorkspace:
         self._current = ""
         self._current_tree = ""
         self._files = 0
+        self._view: Path | None = None
         self._left_out: dict[str, str] = {}
 
     @property
@@ -79,6 +80,17 @@ class GitWorkspace:
     def files(self) -> int:
         """How many files the commit holds that was loaded last."""
         return self._files
+
+    async def show(self, place: Path) -> None:
+        """Lead the git of commands to a view of the repository, from now on and after each restore."""
+        async with self._lock:
+            self._view = place
+            await asyncio.to_thread(self._point, self._root)
+
+    def _point(self, root: Path) -> None:
+        if self._view is not None:
+            with _telling("given its view of git"), files.opened_root(root) as fd:
+                view.point(fd, self._view, self._owner)
 
     async def adopt(self, commit: str) -> None:
         """Take a commit for what the work tree holds, without looking at it."""
@@ -200,6 +212,7 @@ class GitWorkspace:
                 writer = Writer(fd, plan.writes, self._owner, alone=alone)
                 command = ("cat-file", "--batch", "--buffer")
                 await self._git.stream(self.git_dir, *command, stdin=requests(plan.writes), consume=writer)
+        await asyncio.to_thread(self._point, root)
         if alone:
             # A later change then shows in the time stamps, whose tick is 10 ms at most.
             await asyncio.sleep(0.012)
@@ -212,7 +225,7 @@ class GitWorkspace:
             return {}
 
         def read(stream: IO[bytes]) -> dict[bytes, bytes]:
-            return {path: b"".join(content(stream)) for path, _ in found}
+            return {path: beginning(content(stream), LARGEST) for path, _ in found}
 
         return await self._git.stream(self.git_dir, "cat-file", "--batch", stdin=requests(found), consume=read)
 

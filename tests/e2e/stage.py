@@ -101,7 +101,6 @@ class Stage:
             "ISSUEWRIGHT_ANTHROPIC__BASE_URL": self.model.url,
             "ISSUEWRIGHT_MODELS__ACT": f"anthropic:{self.model.model_id}",
             "ISSUEWRIGHT_PROGRESS__INTERVAL_S": "1",
-            "ISSUEWRIGHT_SANDBOX__UNSAFE_NO_SANDBOX": "true",
             "ISSUEWRIGHT_WORKSPACE__FIRST_UID": str(self.first_uid),
             "ANTHROPIC_API_KEY": "scripted-key-that-is-long-enough",
             **more,

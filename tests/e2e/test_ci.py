@@ -71,9 +71,7 @@ class Runner:
         self._stage = stage
         self._jobs = 0
 
-    def job(
-        self, event: str, action: str, *, token: bool = True, extra: str = "--unsafe-no-sandbox", uid: int | None = None
-    ) -> Ran:
+    def job(self, event: str, action: str, *, token: bool = True, uid: int | None = None, **environment: str) -> Ran:
         """Run a job for the last happening of this kind."""
         self._jobs += 1
         folder = self._stage.folder / f"runner{self._jobs}"
@@ -89,11 +87,11 @@ class Runner:
         for path in (folder, *folder.iterdir()) if uid is not None else ():
             os.chown(path, uid or 0, uid or 0)
         value = self._stage.hub.create_job_token(self._stage.repository, PERMISSIONS).value
-        command = [sys.executable, "-m", "bot", "ci", *extra.split()]
+        command = [sys.executable, "-m", "bot", "ci"]
         done = subprocess.run(
             command,
             cwd=folder / "workspace",
-            env=self._environment(event, folder) | ({"GITHUB_TOKEN": value} if token else {}),
+            env=self._environment(event, folder) | ({"GITHUB_TOKEN": value} if token else {}) | environment,
             capture_output=True,
             text=True,
             user=uid,
@@ -236,15 +234,15 @@ def test_other_comments_start_nothing(stage: Stage, runner: Runner) -> None:
 
 
 def test_what_is_missing_is_named(stage: Stage, runner: Runner) -> None:
-    """Without a token, or without the word about the sandbox, the job ends with 4 and one line."""
+    """Without a token, or with no sandbox that only one side agreed to, the job ends with 4 and one line."""
     stage.labelled()
     ran = runner.job("issues", "labeled", token=False)
     assert ran.code == 4
     assert "GITHUB_TOKEN" in ran.said
     assert "Traceback" not in ran.said
-    ran = runner.job("issues", "labeled", extra="")
+    ran = runner.job("issues", "labeled", ISSUEWRIGHT_SANDBOX__KIND="none")
     assert ran.code == 4
-    assert "--unsafe-no-sandbox" in ran.said
+    assert "ISSUEWRIGHT_NO_SANDBOX=accepted" in ran.said
     assert stage.model.requests == []
 
 

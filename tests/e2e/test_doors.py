@@ -183,15 +183,15 @@ def test_serve_before_it_is_set_up(folder: Path) -> None:
 
 
 def test_serve_refuses_to_run_commands_without_a_sandbox_unasked(folder: Path) -> None:
-    """A server that is set up does not start without `--unsafe-no-sandbox`, and says why."""
+    """`sandbox.kind: none` is not enough: the environment has to agree, and the server says how."""
     with Stage(folder, GREETING, FILES).open() as stage:
-        environment = {name: value for name, value in stage.environment().items() if "UNSAFE" not in name}
+        environment = stage.environment(ISSUEWRIGHT_SANDBOX__KIND="none")
         command = [sys.executable, "-m", "bot", "serve"]
         done = subprocess.run(
             command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=60, check=False
         )
     assert done.returncode == 4
-    assert "--unsafe-no-sandbox" in done.stderr
+    assert "ISSUEWRIGHT_NO_SANDBOX=accepted" in done.stderr
 
 
 def _answer(url: str) -> httpx.Response | None:

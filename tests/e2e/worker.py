@@ -6,6 +6,7 @@ yet. `KILL_RUN` is the number of the run that it happens to. `KILLED` names a fi
 after `KILLS` deaths (1 if not set) life goes on. `STEPS` names a file that gets the name of each step that is made.
 """
 
+import asyncio
 import os
 import signal
 from pathlib import Path
@@ -104,7 +105,8 @@ def note(name: str) -> None:
 def main() -> None:
     """Serve until killed."""
     settings = bootstrap.load(None, {})
-    server = bootstrap.make_server(settings, around=Killing)
+    chosen = asyncio.run(bootstrap.choose_sandbox(settings))
+    server = bootstrap.make_server(settings, chosen, around=Killing)
 
     listener(Mortal(web_app(server)), host=settings.host, port=settings.port).run()
     os._exit(0)

@@ -5,14 +5,17 @@ import base64
 import io
 import json
 import logging
+import sys
+import threading
 import time
 import urllib.parse
+import warnings
 from collections.abc import Iterator
 from typing import cast
 
 import pytest
 
-from bot import log
+from bot import log, redaction
 
 SECRET = "hunter2/correct+horse battery&staple"
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAsecret1\nMIIEowIBAAKCAQEAsecret2\n-----END RSA PRIVATE KEY-----"
@@ -42,7 +45,7 @@ def stream() -> Iterator[io.StringIO]:
     yield out
     root.handlers[:] = handlers
     root.setLevel(level)
-    log.forget_secrets()
+    redaction.forget_secrets()
 
 
 def lines(stream: io.StringIO) -> list[dict[str, object]]:
@@ -138,18 +141,18 @@ def test_a_handler_behind_ours_sees_no_secret() -> None:
 
 def test_credentials_in_urls_are_masked() -> None:
     """User and password of a URL, and git's own form, are gone; the host stays."""
-    assert log.mask("https://x-access-token:abc@github.com/a/b") == "https://x-access-token:***@github.com/a/b"
-    assert log.mask("x-access-token:abc@github.com") == "x-access-token:***@github.com"
-    assert log.mask("postgresql://me:pw@db/x") == "postgresql://me:***@db/x"
+    assert redaction.mask("https://x-access-token:abc@github.com/a/b") == "https://x-access-token:***@github.com/a/b"
+    assert redaction.mask("x-access-token:abc@github.com") == "x-access-token:***@github.com"
+    assert redaction.mask("postgresql://me:pw@db/x") == "postgresql://me:***@db/x"
     encoded = base64.b64encode(b"x-access-token:ghs_abc").decode()
-    assert encoded[8:] not in log.mask(f"AUTHORIZATION: basic {encoded}")
-    assert log.mask("http://127.0.0.1:8080/a@b and a:b@c") == "http://127.0.0.1:8080/a@b and a:b@c"
+    assert encoded[8:] not in redaction.mask(f"AUTHORIZATION: basic {encoded}")
+    assert redaction.mask("http://127.0.0.1:8080/a@b and a:b@c") == "http://127.0.0.1:8080/a@b and a:b@c"
 
 
 @pytest.mark.parametrize("secret", [SECRET, PEM, "s3cret", "pässwörter", 'quote"back\\slash'])
 def test_registered_secrets_are_masked_in_all_forms(stream: io.StringIO, secret: str) -> None:
     """A registered value shows neither as it is nor quoted, escaped, in Base64 or in hexadecimal."""
-    log.register_secret(secret)
+    redaction.register_secret(secret)
     data = secret.encode()
     forms = [
         secret,
@@ -163,25 +166,25 @@ def test_registered_secrets_are_masked_in_all_forms(stream: io.StringIO, secret:
         repr(secret)[1:-1],
     ]
     for form in forms:
-        assert form not in log.mask(f"a {form} b")
+        assert form not in redaction.mask(f"a {form} b")
     for before in range(4):
         wrapped = base64.b64encode(b"u" * before + data + b"~" * before).decode()
         if len(data) >= 9:
             middle = base64.b64encode(b"\0" * (before % 3) + data).decode()[4:-4]
-            assert middle not in log.mask(wrapped)
+            assert middle not in redaction.mask(wrapped)
     logger.info("a %s", secret, extra={"f": {secret: data.hex()}})
     for form in forms:
         assert form not in stream.getvalue()
     for line in secret.splitlines():
         if not line.startswith("-----"):
-            assert line not in log.mask(f"first {line} last")
+            assert line not in redaction.mask(f"first {line} last")
 
 
 def test_short_values_mask_nothing() -> None:
     """A value of a few characters would blacken each line."""
-    log.register_secret("a")
-    log.register_secret("")
-    assert log.mask("a banana") == "a banana"
+    redaction.register_secret("a")
+    redaction.register_secret("")
+    assert redaction.mask("a banana") == "a banana"
 
 
 def test_a_broken_call_is_logged_all_the_same(stream: io.StringIO) -> None:
@@ -200,5 +203,72 @@ def test_masking_is_fast() -> None:
         "ghs_" * 30_000,
     ):
         before = time.process_time()
-        log.mask(text)
+        redaction.mask(text)
         assert time.process_time() - before < 1, text[:20]
+
+
+COMMANDS = ["::set-output name=x::1", "  ::add-mask::x", "\t::stop-commands::x", "##[command]rm", "so ##[error]x"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_nothing_commands_the_runner_of_a_job(stream: io.StringIO, command: str, form: log.Format) -> None:
+    """What GitHub's runner would take for a command of its own is no such thing any more."""
+    log.configure("INFO", form, stream)
+    logger.info(command, extra={"said": command})
+    logger.error("failed", exc_info=ValueError(f"x\n{command}"))
+    for line in stream.getvalue().splitlines():
+        assert not line.strip().startswith("::")
+        assert "##[" not in line
+    if form == "json":
+        assert lines(stream)[0]["said"] == command
+
+
+def test_inert_text_is_otherwise_the_same() -> None:
+    """Colons and hashes elsewhere stay: `std::vector`, a heading, a comment."""
+    text = "std::vector\n## Title\n# [x]\nhttp://[::1]/ a::b"
+    assert log.inert(text) == text
+    assert log.inert("::x::y") == ": :x::y"
+
+
+class Broken:
+    """Raises when it is given back."""
+
+    def __del__(self) -> None:
+        raise RuntimeError(SECRET)
+
+
+@pytest.mark.filterwarnings("default")
+def test_what_nobody_catches_is_logged_and_masked(stream: io.StringIO) -> None:
+    """Errors at the top, in threads and in finalizers, and warnings, are lines of the log; an interrupt is none."""
+    hooks = sys.excepthook, threading.excepthook, sys.unraisablehook
+    redaction.register_secret(SECRET)
+    log.catch_uncaught()
+    try:
+        sys.excepthook(ValueError, ValueError(SECRET), None)
+        sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
+        thread = threading.Thread(target=[].pop, name="worker")
+        thread.start()
+        thread.join()
+        Broken()
+        warnings.warn(f"old {SECRET}", DeprecationWarning, stacklevel=1)
+    finally:
+        sys.excepthook, threading.excepthook, sys.unraisablehook = hooks
+        logging.captureWarnings(capture=False)
+    found = lines(stream)
+    assert [line["event"] for line in found[:3]] == ["uncaught"] * 3
+    assert str(found[0]["error"]).endswith("ValueError: ***")
+    assert found[1]["where"] == "worker"
+    assert "pop from empty list" in str(found[1]["error"])
+    assert str(found[2]["error"]).endswith("RuntimeError: ***")
+    assert "old ***" in str(found[3]["event"])
+    assert SECRET not in stream.getvalue()
+
+
+async def test_asyncio_tells_the_log(stream: io.StringIO) -> None:
+    """What a task raised that nobody awaited is a masked line too."""
+    redaction.register_secret(SECRET)
+    asyncio.get_running_loop().call_exception_handler({"message": "lost", "exception": ValueError(SECRET)})
+    (line,) = lines(stream)
+    assert line["logger"] == "asyncio"
+    assert str(line["error"]).endswith("ValueError: ***")

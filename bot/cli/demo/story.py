@@ -18,6 +18,7 @@ from rich.syntax import Syntax
 from bot import __version__, bootstrap
 from bot.cli.demo.stage import Stage, build
 from bot.cli.http import listener, web_app
+from bot.cli.sandboxing import tell
 from bot.cli.screen import Screen
 from bot.domain.events import PullOpened
 from bot.domain.task import Run
@@ -28,7 +29,6 @@ from bot.settings.server import (
     LogSection,
     ModelsSection,
     ProgressSection,
-    SandboxSection,
     ServerSettings,
 )
 from bot.tasks.standing import Standing, stand
@@ -78,7 +78,9 @@ async def _play(folder: Path, screen: Screen, model: str | None, port: int, *, s
         hook = f"http://127.0.0.1:{web}/webhook"
         stage = await build(stack, folder / "hub", webhook_url=hook, port=port, scripted=model is None)
         settings = _settings(folder / "server", stage, web, model)
-        server = bootstrap.make_server(settings)
+        chosen = await bootstrap.choose_sandbox(settings)
+        tell(chosen, screen.say)
+        server = bootstrap.make_server(settings, chosen)
         await stack.enter_async_context(_Web(settings, server))
         story = _Story(stage, server, screen, WAIT_S if model is None else REAL_WAIT_S)
         try:
@@ -125,7 +127,6 @@ def _settings(state: Path, stage: Stage, port: int, model: str | None) -> Server
         anthropic=anthropic,
         models=models,
         progress=ProgressSection(interval_s=1),
-        sandbox=SandboxSection(unsafe_no_sandbox=True),
         log=LogSection(level="WARNING"),
     )
 

@@ -18,6 +18,8 @@ from bot.sandbox.helper.kernel import open_beneath
 _FOLDER = os.O_PATH | os.O_DIRECTORY
 _NEW_MODE = 0o644
 _CHUNK = 1 << 20
+# Code points that HFS+ ignores in names.
+_UNSEEN = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 
 _REASONS = {
     errno.ENOENT: "not_found: no such file",
@@ -51,7 +53,9 @@ def explained(path: str) -> Iterator[None]:
 
 def protected(path: str) -> bool:
     """Whether a part of the path is git's own folder, in any spelling that a file system may take for it."""
-    return any(part.rstrip(". ").casefold() in {".git", "git~1"} for part in path.split("/"))
+    plain = path.translate(_UNSEEN).replace("\\", "/")
+    names = (part.partition(":")[0].rstrip(". ").casefold() for part in plain.split("/"))
+    return any(name in {".git", "git~1"} for name in names)
 
 
 def check(path: str) -> None:

@@ -1,4 +1,4 @@
-"""What the kernel offers and Python does not: openat2 and prctl."""
+"""What the kernel offers and Python does not: openat2, prctl, and calls by their number."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SET_NO_NEW_PRIVS = 38
 
 _TRIES = 5
 """The kernel answers EAGAIN while somebody renames folders on the way."""
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
 
 
 class _How(ctypes.Structure):
@@ -48,7 +48,7 @@ def open_beneath(root: int, path: str, flags: int, *, follow: bool = True) -> in
     tries = 0
     while code == errno.EINTR or (code == errno.EAGAIN and tries < _TRIES):
         tries += 1
-        fd: int = _libc.syscall(ctypes.c_long(OPENAT2), ctypes.c_int(root), name, ctypes.byref(how), size)
+        fd: int = libc.syscall(ctypes.c_long(OPENAT2), ctypes.c_int(root), name, ctypes.byref(how), size)
         if fd >= 0:
             return fd
         code = ctypes.get_errno()
@@ -58,6 +58,28 @@ def open_beneath(root: int, path: str, flags: int, *, follow: bool = True) -> in
 def prctl(option: int, value: int) -> None:
     """Set one property of this process."""
     numbers = [ctypes.c_ulong(number) for number in (value, 0, 0, 0)]
-    if _libc.prctl(ctypes.c_int(option), *numbers) != 0:
+    if libc.prctl(ctypes.c_int(option), *numbers) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
+
+
+def hide() -> None:
+    """Close this process to others of its own uid: its memory, and the environment that it was started with.
+
+    Taking a variable out of the environment does not take it out of `/proc/PID/environ`.
+    """
+    prctl(SET_DUMPABLE, 0)
+
+
+def syscall(number: int, *arguments: object) -> int:
+    """Make a call that the C library has no function for; integers are passed as the kernel's long.
+
+    Raises:
+        OSError: as the kernel answers.
+    """
+    passed = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
+    answer: int = libc.syscall(ctypes.c_long(number), *passed)
+    if answer < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return answer

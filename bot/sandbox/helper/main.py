@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
-from bot.sandbox.helper.children import end_all, run
+from bot.sandbox.helper.children import Door, Surroundings, end_all, run
 from bot.sandbox.helper.files import check, delete, explained, folder, inside, move, read, replace
 from bot.sandbox.helper.frames import Broken, Gone, Head, Refusal, receive, send
 from bot.sandbox.helper.kernel import (
@@ -20,11 +20,25 @@ from bot.sandbox.helper.kernel import (
     open_beneath,
     prctl,
 )
+from bot.sandbox.helper.landlock import TRUNCATES_FROM, fence, restrict
 from bot.sandbox.helper.listing import entries, hits
+from bot.sandbox.helper.seccomp import INET, INET6, UNIX, install
+from bot.sandbox.helper.watch import Watch, forget, threads_of_user
 
 LINE = 0
 """The descriptor on which the server speaks; it hears on 1."""
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - it is looked through, not written to
+_OTHERS = 4
+"""Times the limit of processes: as many may all workspaces of one uid have together."""
+_LOWER_PRIORITY = 10
+"""Added to the niceness: the server goes first."""
+_FAMILIES = {
+    # In namespaces of its own a command finds nothing but itself.
+    "namespace": (UNIX, INET, INET6),
+    "proxy": (INET, INET6),
+    "none": (),
+}
 
 
 class Helper:
@@ -33,8 +47,14 @@ class Helper:
     def __init__(self, settings: Head) -> None:
         self._top = str(settings["root"])
         self._home = str(settings["home"])
-        self._own_uid = settings["own_uid"] is True
+        # Whether all that can be seen of this uid is ours to end.
+        self._alone = settings["alone"] is True
         self._largest = int(str(settings["file_bytes"]))
+        self._devices = _texts(settings["devices"])
+        watched = settings["watch"]
+        limits = watched if isinstance(watched, dict) else {}
+        self._watch = Watch([self._top, self._home, *_texts(settings["writable"])], **limits)
+        self.around = Surroundings()
         self._answers: dict[str, Callable[[Head, bytes], tuple[Head, bytes]]] = {
             "open": self._open,
             "replace": self._replace,
@@ -57,7 +77,9 @@ class Helper:
     def end(self) -> None:
         """End everything that was started."""
         with suppress(Broken):
-            end_all({}, own_uid=self._own_uid)
+            end_all({}, own_uid=self._alone)
+        if self._alone and _SHARED_MEMORY in self._devices:
+            forget(_SHARED_MEMORY)
 
     def _open(self, ask: Head, _: bytes) -> tuple[Head, bytes]:
         return read(self._top, str(ask["path"]), int(str(ask["limit"])), self._largest)
@@ -89,9 +111,14 @@ class Helper:
             finally:
                 os.close(fd)
         try:
-            return run([shell, "-c", str(ask["command"])], ask, LINE, own_uid=self._own_uid)
+            argv = [shell, "-c", str(ask["command"])]
+            return run(argv, ask, LINE, own_uid=self._alone, watch=self._watch, around=self.around)
         finally:
             os.chdir("/")
+
+
+def _texts(value: object) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []
 
 
 def _prepare(settings: Head) -> None:
@@ -103,12 +130,43 @@ def _prepare(settings: Head) -> None:
     prctl(SET_CHILD_SUBREAPER, 1)
     # Commands have the same uid: they must not get at this memory or these descriptors.
     prctl(SET_DUMPABLE, 0)
+    os.nice(_LOWER_PRIORITY)
     limits = settings["limits"]
     for name, value in limits.items() if isinstance(limits, dict) else ():
         kind = getattr(resource, name)
         hard = resource.getrlimit(kind)[1]
+        if name == "RLIMIT_NPROC" and not settings["alone"]:
+            # Others of this uid count too, and there may be more of them later.
+            value = _OTHERS * value + threads_of_user()  # noqa: PLW2901
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)  # noqa: PLW2901
-        resource.setrlimit(kind, (value, value))
+        # A process whose time is up is told so by a signal of its own before it is killed.
+        more = 1 if name == "RLIMIT_CPU" and (hard == resource.RLIM_INFINITY or value < hard) else 0
+        resource.setrlimit(kind, (value, value + more))
+
+
+def _shut_in(settings: Head) -> Surroundings:
+    """Give up what the sandbox's level forbids; return what commands have around them from now on."""
+    network = str(settings["network"])
+    port, control = int(str(settings["port"])), int(str(settings["control"]))
+    if network == "namespace" and control >= 0:
+        from bot.sandbox.helper.network import offer  # noqa: PLC0415 - sent only where there is a network
+
+        offer(control, port)
+    truncates, barrier = True, None
+    if settings["landlock"] is not None:
+        writable = [str(settings["root"]), str(settings["home"]), *_texts(settings["writable"])]
+        newest = int(str(settings["landlock"]))
+        found = restrict([*writable, *_texts(settings["devices"])], _texts(settings["readable"]), at_most=newest)
+        truncates, barrier = found >= TRUNCATES_FROM, fence(found)
+    if not settings["seccomp"]:
+        return Surroundings(fence=barrier)
+    families = _FAMILIES[network]
+    listener = install(families, watched=network == "proxy", shared=network != "namespace", truncates=truncates)
+    if listener is None:
+        return Surroundings(fence=barrier)
+    from bot.sandbox.helper.network import Doorkeeper  # noqa: PLC0415 - as above
+
+    return Surroundings(Door(listener, Doorkeeper(listener, control, port).answer), barrier)
 
 
 def _die_with(server: int, helper: Helper) -> None:
@@ -133,6 +191,7 @@ def serve(settings: Head) -> None:
     try:
         _prepare(settings)
         _die_with(server, helper)
+        helper.around = _shut_in(settings)
         with folder(str(settings["root"])) as root:
             os.close(open_beneath(root, ".", os.O_PATH))
     except (Broken, OSError) as error:

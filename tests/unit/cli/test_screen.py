@@ -69,6 +69,29 @@ def test_a_reply_alone_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
     assert "model.replied" in KINDS
 
 
+def test_nothing_commands_the_runner_of_a_job(capsys: pytest.CaptureFixture[str]) -> None:
+    """In a job's log, a model's words and a command's are no commands of the runner; JSON stays what it was."""
+    evil = "::set-output name=x::1\n  ::add-mask::y\nso ##[error]z"
+    Screen(as_json=False).say(f"The model says:\n{evil}")
+    Screen(as_json=False).event(event(Notice(evil)))
+    Screen(as_json=True).event(event(Notice(evil)))
+    said = capsys.readouterr()
+    lines = (said.err + said.out).splitlines()
+    assert [line for line in lines if line.strip().startswith("::") or "##[" in line] == []
+    assert json.loads(said.out)["text"] == evil
+
+
+def test_secrets_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """Tokens are masked for people and in JSON."""
+    token = "ghs_" + "aB3" * 12
+    for as_json in (False, True):
+        Screen(as_json=as_json).event(event(Notice(f"see {token}.")))
+        Screen(as_json=as_json).say(f"see {token}")
+    said = capsys.readouterr()
+    assert (said.err + said.out).count("see ***") == 4
+    assert token not in said.err + said.out
+
+
 async def test_a_run_is_followed_to_its_end(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """All events of the run are shown, those of other runs are not, and its end ends it."""
     task, one = await world.begin()

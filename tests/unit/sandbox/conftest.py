@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.sandbox.base import Place as Where
 from bot.sandbox.limits import ResourceLimits
 from bot.sandbox.process import ProcessSandbox
 
@@ -86,7 +87,7 @@ async def make(place: Place) -> AsyncIterator[Callable[..., ProcessSandbox]]:
     made: list[ProcessSandbox] = []
 
     def build(*, environment: dict[str, str] | None = None, limits: ResourceLimits | None = None) -> ProcessSandbox:
-        made.append(ProcessSandbox(place.root, uid=place.uid, environment=environment, limits=limits))
+        made.append(ProcessSandbox(Where(place.root, uid=place.uid, environment=environment or {}), limits=limits))
         return made[-1]
 
     yield build

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from bot.errors import SandboxError, ToolError
+from bot.sandbox.base import Place as Where
 from bot.sandbox.limits import ResourceLimits
 from bot.sandbox.process import ProcessSandbox
 
@@ -77,11 +78,12 @@ async def test_owner_of_the_tree(sandbox: ProcessSandbox) -> None:
 SERVER = """
 import asyncio, os, sys
 from pathlib import Path
+from bot.sandbox.base import Place as Where
 from bot.sandbox.process import ProcessSandbox
 
 async def main():
     uid = int(sys.argv[2]) or None
-    sandbox = ProcessSandbox(Path(sys.argv[1]), uid=uid, environment={"ALLOWED": "yes"})
+    sandbox = ProcessSandbox(Where(Path(sys.argv[1]), uid=uid, environment={"ALLOWED": "yes"}))
     await sandbox.start()
     print("ready", flush=True)
     result = await sandbox.run(sys.argv[3], timeout_s=60, output_chars=2_000_000)
@@ -123,7 +125,8 @@ def test_environment(place: Any) -> None:
     assert not re.search("canary", own)
     names = {line.partition("=")[0] for line in own.splitlines() if "=" in line}
     assert names <= {
-        "ALLOWED", "CI", "DEBIAN_FRONTEND", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0", "GIT_EDITOR",
+        "ALLOWED", "CI", "DEBIAN_FRONTEND", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0",
+        "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_VALUE_0", "GIT_EDITOR",
         "GIT_PAGER", "GIT_TERMINAL_PROMPT", "HOME", "ISSUEWRIGHT_SANDBOX", "LANG", "LC_ALL", "LESS", "MANPAGER",
         "NONINTERACTIVE", "NO_COLOR", "PAGER", "PATH", "PIP_PROGRESS_BAR", "PWD", "SHLVL", "TERM", "TMPDIR",
         "TQDM_DISABLE", "_",
@@ -370,18 +373,18 @@ async def test_refuses_root(place: Any) -> None:
     """S78: uid 0 is refused, said so, with what to do."""
     for uid in {0, None} if os.geteuid() == 0 else {0}:
         with pytest.raises(SandboxError, match=r"refusing to run tools as uid 0 .*ordinary user"):
-            ProcessSandbox(place.root, uid=uid)
+            ProcessSandbox(Where(place.root, uid=uid))
     if place.uid is None:
         with pytest.raises(SandboxError, match="cannot start tools as uid"):
-            ProcessSandbox(place.root, uid=os.geteuid() + 1)
+            ProcessSandbox(Where(place.root, uid=os.geteuid() + 1))
     else:
         with pytest.raises(SandboxError, match="refusing to run tools as uid 0 or gid 0"):
-            ProcessSandbox(place.root, uid=place.uid, gid=0)
+            ProcessSandbox(Where(place.root, uid=place.uid, gid=0))
 
 
 async def test_missing_workspace(place: Any) -> None:
     """A workspace that the uid cannot enter is told at the start."""
-    sandbox = ProcessSandbox(place.root / "missing", uid=place.uid)
+    sandbox = ProcessSandbox(Where(place.root / "missing", uid=place.uid))
     with pytest.raises(SandboxError, match="cannot be used as uid"):
         await sandbox.start()
     await sandbox.close()

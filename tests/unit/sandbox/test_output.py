@@ -1,5 +1,7 @@
 """Output made fit for a model."""
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,6 +76,12 @@ def test_expand() -> None:
 
 def test_environment() -> None:
     """A virtual environment comes first on the path; what the caller gives wins."""
-    made = environment("/h", "m", {"VIRTUAL_ENV": "/v", "CI": "false"})
+    made = environment("/h", "/h/tmp", "m", {"VIRTUAL_ENV": "/v", "CI": "false"})
     assert made["PATH"].startswith("/v/bin:/usr/local/sbin:")
     assert (made["HOME"], made["CI"], made["VIRTUAL_ENV"]) == ("/h", "false", "/v")
+
+
+def test_programs_come_first() -> None:
+    """A toolchain's programs come before the machine's, a virtual environment's before both."""
+    made = environment("/h", "/h/tmp", "m", {"VIRTUAL_ENV": "/v"}, [Path("/opt/node/bin")])
+    assert made["PATH"].startswith("/v/bin:/opt/node/bin:/usr/local/sbin:")

@@ -26,6 +26,7 @@ def test_example() -> None:
     settings = parse_repository(text)
     assert settings.model_fields_set == set(RepositorySettings.model_fields)
     assert settings.limits.model_fields_set == set(type(settings.limits).model_fields)
+    assert settings.setup.model_fields_set == set(type(settings.setup).model_fields)
     assert settings.checks[0].run == "python -m pytest -q"
 
 
@@ -33,6 +34,24 @@ def test_least() -> None:
     """`version: 1` is enough."""
     assert parse_repository("version: 1") == RepositorySettings(version=1)
     assert parse_repository(b"\xef\xbb\xbfversion: 1\r\n") == RepositorySettings(version=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "commands"),
+    [
+        ("", None),
+        ("setup: true", None),
+        ("setup: {}", None),
+        ("setup: {network: []}", None),
+        ("setup: false", ()),
+        ("setup: []", ()),
+        ("setup: [npm ci, make]", ("npm ci", "make")),
+        ("setup: {run: [npm ci]}", ("npm ci",)),
+    ],
+)
+def test_the_short_forms_of_a_set_up(text: str, commands: tuple[str, ...] | None) -> None:
+    """A list stands for its commands and `false` for none; everything else finds them out."""
+    assert parse_repository(f"version: 1\n{text}").setup.run == commands
 
 
 BOMB = "version: 1\na: &a [1,1]\nb: &b [*a,*a]\nc: &c [*b,*b]\n"
@@ -56,6 +75,11 @@ BOMB = "version: 1\na: &a [1,1]\nb: &b [*a,*a]\nc: &c [*b,*b]\n"
         ("version: 1\nlimits: {turns: -1}", "`limits.turns`: "),
         ("version: 1\nsandbox: none", ":2:1: `sandbox`: no such key"),
         ("version: 1\nallowed_bots: '*'", ":2:1: `allowed_bots`: no such key"),
+        ("version: 1\nsetup: npm ci", "`setup`: is a group of settings, not a value"),
+        ("version: 1\nsetup:\n  runs: [a]", ":3:3: `setup.runs`: no such key; did you mean `run`?"),
+        ("version: 1\nsetup:\n- a: b", ":2:1: `setup.run[0]`: input should be a valid string"),
+        ("version: 1\nsetup: ['']", "`setup.run[0]`: "),
+        ("version: 1\nsetup: {timeout_s: 0}", ":2:9: `setup.timeout_s`: "),
         (BOMB, ":2:4: anchors and aliases are not supported"),
         ("version: !!python/object:os.system 1", ":1:10: the tag `tag:yaml.org,2002:python/object:os.system`"),
         ("version: !x 1", ":1:10: the tag `!x` is not supported"),

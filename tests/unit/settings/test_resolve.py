@@ -1,20 +1,23 @@
 """Operator, repository and command together: lower levels can only tighten."""
 
 import fnmatch
+import json
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.command import Fix
-from bot.settings.repository import Check, RepositoryLimits, RepositorySettings
+from bot.settings.record import settings_from_data, settings_to_data
+from bot.settings.repository import Check, RepositoryLimits, RepositorySettings, Setup
 from bot.settings.resolve import resolve
-from bot.settings.server import LimitsSection, ModelsSection, PullSection, ServerSettings
+from bot.settings.server import LimitsSection, ModelsSection, PullSection, SandboxSection, ServerSettings
 
 MODELS = st.sampled_from(["anthropic:claude-sonnet-4-5", "anthropic:claude-opus-5", "openai:x", "ollama:qwen"])
 PATTERNS = st.lists(st.sampled_from(["anthropic:*", "openai:x", "ollama:*", "*:claude-*"]), max_size=2).map(tuple)
 TURNS = st.integers(1, 200)
 TOKENS = st.integers(1000, 10_000_000)
+NAMES = st.sampled_from(["python", "node", "mirror.example", "*.example"])
 AMOUNT = st.floats(0.01, 500)
 
 
@@ -36,12 +39,14 @@ def repositories(draw: st.DrawFn) -> RepositorySettings:
         return draw(st.none() | strategy)
 
     limits = RepositoryLimits(turns=maybe(TURNS), tokens=maybe(TOKENS), usd=maybe(AMOUNT), minutes=maybe(AMOUNT))
+    setup = Setup(run=maybe(st.lists(st.just("make"), max_size=2)), timeout_s=draw(st.integers(1, 86_400)))
     checks = (Check(name="t", run="true", timeout_s=draw(st.integers(1, 86_400))),)
     return RepositorySettings(
         version=1,
         enabled=draw(st.booleans()),
         model=maybe(MODELS),
         limits=limits,
+        setup=setup,
         checks=checks,
         draft=maybe(st.booleans()),
     )
@@ -100,6 +105,50 @@ def test_origins() -> None:
     assert run.origins["limits.minutes"] == "default"
     assert run.origins["draft"] == "repository"
     assert run.ignored == ("`limits.turns: 90` in `.github/issuewright.yml` was not applied: the operator allows 50.",)
+
+
+def test_the_network_is_narrowed_and_never_widened() -> None:
+    """A repository chooses among what the operator allows; more is named as not applied."""
+    server = ServerSettings(sandbox=SandboxSection(network=("python", "mirror.example"), setup_network=("node", "go")))
+    asked = RepositorySettings(
+        version=1, network=("mirror.example", "evil`.example"), setup=Setup(run=("npm ci",), network=("python", "node"))
+    )
+    run = resolve(server, asked)
+    assert (run.network, run.setup.network) == (("mirror.example",), ("node",))
+    assert run.ignored == (
+        "`network: evil.example` in `.github/issuewright.yml` was not applied: the operator does not allow it.",
+        "`setup.network: python` in `.github/issuewright.yml` was not applied: the operator does not allow it.",
+    )
+    assert {key: run.origins[key] for key in ("network", "setup.network", "setup.run", "setup.timeout_s")} == {
+        "network": "repository",
+        "setup.network": "repository",
+        "setup.run": "repository",
+        "setup.timeout_s": "default",
+    }
+    assert resolve(server, RepositorySettings(version=1, network=())).network == ()
+
+
+@given(st.lists(NAMES).map(tuple), st.none() | st.lists(NAMES).map(tuple))
+def test_no_network_but_the_operators(allowed: tuple[str, ...], asked: tuple[str, ...] | None) -> None:
+    """Whatever is asked, what applies is a part of what the operator named."""
+    server = ServerSettings(sandbox=SandboxSection(network=allowed, setup_network=allowed))
+    run = resolve(server, RepositorySettings(version=1, network=asked, setup=Setup(network=asked)))
+    for applied in (run.network, run.setup.network):
+        assert set(applied) == (set(allowed) if asked is None else set(allowed) & set(asked))
+
+
+def test_a_set_up_is_never_longer_than_the_run() -> None:
+    """The run's minutes bound the seconds of its set-up."""
+    server = ServerSettings(limits=LimitsSection(minutes=1))
+    assert resolve(server, RepositorySettings(version=1, setup=Setup(timeout_s=900))).setup.timeout_s == 60
+    assert resolve(ServerSettings(), None).setup.run is None
+
+
+@given(servers(), st.none() | repositories())
+def test_what_applied_survives_its_record(server: ServerSettings, repository: RepositorySettings | None) -> None:
+    """A run that is taken up again has the settings that it began with."""
+    run = resolve(server, repository)
+    assert settings_from_data(json.loads(json.dumps(settings_to_data(run)))) == run
 
 
 def test_without_a_list_only_the_operators_model_counts() -> None:

@@ -234,12 +234,13 @@ def test_secrets_do_not_show(file: Path) -> None:
     """No representation of the settings holds a secret, by reflection over all of them."""
     environ = {}
     for number, key in enumerate(secret_keys(ServerSettings)):
-        value = PEM.replace("MIIEow", "hunter") if key[-1] == "private_key" else f"hunter{number}"
+        value = PEM.replace("MIIEow", "hunter") if key[-1] == "private_key" else f"hunter{number}:hunter"
         environ["ISSUEWRIGHT_" + "__".join(key).upper()] = value
     settings = load_server(file, environ)
     shown = f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"
     assert "hunter" not in shown
-    assert len(secret_values(settings)) == len(environ) == 5
+    # The proxy's password is one by itself.
+    assert len(secret_values(settings)) == len(environ) + 1 == 7
     environ |= {"ANTHROPIC_API_KEY": "hunter", "PATH": "/bin"}
     take_secrets(environ)
     assert environ == {"PATH": "/bin"}

@@ -11,11 +11,11 @@ from bot.domain.messages import Message, Part, Prompt, Reply, TextPart, ToolCall
 from bot.domain.task import Run, Task
 from bot.errors import BranchMoved, ToolError
 from bot.llm.base import Model, OnText
-from bot.sandbox.base import Entry, ExecResult, FileContent, Hit, Sandbox
+from bot.sandbox.base import Access, Entry, ExecResult, FileContent, Hit, Level, Sandbox
 from bot.settings.resolve import RunSettings
 from bot.settings.server import ServerSettings
 from bot.store.base import DeliveryStore, NewRequest, TaskStore
-from bot.tasks.desk import Desk, Publisher
+from bot.tasks.desk import Desk, Publisher, Shelter
 from bot.tasks.engines.base import Step
 from bot.tasks.engines.inline import InlineEngine
 from bot.tasks.lease import Lease
@@ -27,11 +27,14 @@ from bot.tools.base import FileLedger, Tool, ToolContext, Toolset
 from bot.tools.standard import standard_tools
 from bot.tools.toolset import StandardToolset
 from bot.workspace.base import DiffStat, Identity, Opened, Origin
+from bot.workspace.prepared import PreparedFolders
 from tests.unit.store.made import request
 from tests.unit.tasks.github import MemoryApp, MemoryGitHub
 
 START = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 FILES = {"rose.txt": b"dry\n"}
+
+SHELTER = Shelter("bubblewrap", shell=True, told="bubblewrap")
 
 
 @dataclass
@@ -56,7 +59,8 @@ def _hash(*values: object) -> str:
 class Bench:
     """A place for tools, in memory; commands are functions on the files."""
 
-    level = "none"
+    level: Level = "none"
+    root = "."
 
     def __init__(
         self, copy: "Copy", commands: dict[str, Callable[["Copy"], Awaitable[ExecResult] | ExecResult]]
@@ -95,8 +99,8 @@ class Bench:
         self._copy.files[target] = self._copy.files.pop(source)
 
     async def list(self, pattern: str, *, limit: int) -> tuple[Sequence[Entry], int]:
-        """List nothing."""
-        return [], 0
+        """List everything."""
+        return [Entry(path, "file", len(data)) for path, data in self._copy.files.items()], len(self._copy.files)
 
     async def search(self, pattern: str, *, glob: str | None, limit: int) -> tuple[Sequence[Hit], int]:
         """Find nothing."""
@@ -111,12 +115,16 @@ class Copy:
     """One working copy in memory."""
 
     root = Path("/nowhere")
-    git_dir = Path("/nowhere.git")
 
     def __init__(self, shop: "Shop", files: dict[str, bytes]) -> None:
         self.shop = shop
         self.files = files
         self.closed = False
+
+    @property
+    def git_dir(self) -> Path:
+        """Beside it the harness keeps what belongs to the task."""
+        return self.shop.place / "repository.git"
 
     async def checkpoint(self, paths: Sequence[str] | None, message: str, at: datetime) -> str:
         """Keep the files under their hash."""
@@ -172,6 +180,7 @@ class Shop:
         self.opened: list[tuple[str, str | None]] = []
         self.forgotten: list[str] = []
         self.log: list[str] = []
+        self.place = Path("/nowhere")
 
     def keep(self, files: dict[str, bytes], *facts: object) -> str:
         """Keep a commit."""
@@ -263,11 +272,15 @@ class World:
     commands: dict[str, Callable[[Copy], Awaitable[ExecResult] | ExecResult]] = field(default_factory=dict)
     price: float | None = 0.25
     benches: list[Bench] = field(default_factory=list)
+    accesses: list[Access] = field(default_factory=list)
+    environments: PreparedFolders | None = None
+    shelter: Shelter = SHELTER
 
     def desk(self, model: Model, publisher: Publisher | None = None) -> Desk:
         """Make a fresh desk, as each life of a process has one."""
 
-        async def sandbox(opened: Opened) -> Sandbox:
+        async def sandbox(opened: Opened, access: Access) -> Sandbox:
+            self.accesses.append(access)
             bench = Bench(cast("Copy", opened.workspace), self.commands)
             self.benches.append(bench)
             return bench
@@ -282,11 +295,13 @@ class World:
             store=self.store,
             workspaces=self.shop,
             publisher=publisher or self.publisher(),
+            shelter=self.shelter,
             sandbox=sandbox,
             tools=tools,
             toolset=bind,
             model=lambda name, on_retry: model,
             price_usd=lambda name, usage: self.price,
+            environments=self.environments,
             clock=self.clock,
         )
 
@@ -296,7 +311,7 @@ class World:
             self.store,
             MemoryApp(self.github),
             self.settings,
-            sandbox_level="none",
+            shelter=SHELTER,
             monotonic=lambda: self.clock().timestamp(),
         )
 

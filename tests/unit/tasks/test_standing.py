@@ -1,5 +1,6 @@
 """A task's stream, folded into how a run stands."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,6 +10,7 @@ from bot.domain.events import (
     BranchPushed,
     CheckFinished,
     CheckPhase,
+    CheckSkipped,
     Fact,
     ModelReplied,
     Notice,
@@ -17,11 +19,15 @@ from bot.domain.events import (
     RunFinished,
     RunQueued,
     RunStarted,
+    SetupFinished,
     ToolFinished,
 )
 from bot.domain.task import Outcome
+from bot.github.comments import SetupRow
 from bot.tasks.standing import line_of, progress_view, stand
 
+SETUP = SetupFinished("node", "npm ci", 0, 2.5, cached=False)
+SKIPPED = CheckSkipped("tests", "make test", "the set-up failed")
 AT = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 STARTED = RunStarted("scripted:one", "act", {"limits.turns": 60, "ignored": ["`model: x` was not applied"]})
 
@@ -120,6 +126,33 @@ def test_commands_are_evidence() -> None:
 
 def test_every_kind_of_fact_has_its_line() -> None:
     """Each kind of fact is known to the fold; a reply alone is no news."""
-    facts: list[Fact] = [STARTED, said(1, None), check("before", 0), ended("done"), Notice("a")]
-    assert [line_of(fact) is None for fact in facts] == [False, True, False, False, False]
-    assert len(KINDS) == 11
+    facts: list[Fact] = [STARTED, said(1, None), check("before", 0), ended("done"), Notice("a"), SETUP, SKIPPED]
+    assert [line_of(fact) is None for fact in facts] == [False, True, False, False, False, False, False]
+    assert len(KINDS) == 13
+
+
+def test_a_set_up_has_its_line() -> None:
+    """Done, taken from an earlier task, failed, or not possible here: each says so."""
+    cached = replace(SETUP, cached=True, remark="The project needs `cargo`, which is not installed here.")
+    failed = replace(SETUP, exit_code=1, command="npm ci", output="E404")
+    nothing = SetupFinished("", "", 0, 0.0, cached=False, remark="The project needs `go`.")
+    assert [line_of(fact) for fact in (SETUP, cached, failed, nothing)] == [
+        "set-up of node done in 2.5 s",
+        "set-up of node taken from an earlier task; The project needs `cargo`, which is not installed here.",
+        "set-up failed: npm ci: exit 1 in 2.5 s",
+        "nothing was set up: The project needs `go`.",
+    ]
+    standing = stand(events(STARTED, failed), 1)
+    assert standing.timeline[-1].is_error
+    row = progress_view(standing, marker="", word="/agent").setup
+    assert row == SetupRow("node", "npm ci", 1, 2.5, cached=False, output="E404")
+    assert stand(events(STARTED), 1).setup_row() is None
+
+
+def test_a_skipped_check_is_no_failing_one() -> None:
+    """It has a row with the reason, and keeps what an earlier run measured."""
+    [row] = stand(events(SKIPPED), 1).check_rows()
+    assert (row.before, row.after, row.skipped) == (None, None, "the set-up failed")
+    [row] = stand(events(check("before", 1), SKIPPED), 1).check_rows()
+    assert row.before is not None
+    assert row.skipped == "the set-up failed"

@@ -113,6 +113,7 @@ async def test_the_steps_have_fixed_names(world: World) -> None:
     assert names == [
         "announce",
         "prepare",
+        "environment",
         "inbox/1",
         "model/1",
         "tool/1/0",
@@ -132,14 +133,14 @@ async def test_the_steps_have_fixed_names(world: World) -> None:
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["before", "inside"])
-@pytest.mark.parametrize("at", range(1, 18))
+@pytest.mark.parametrize("at", range(1, 19))
 async def test_a_death_at_any_step_changes_nothing(world: World, at: int, *, inside: bool) -> None:
     """Wherever a process dies, the next one ends the run as if nothing had been, and makes nothing twice."""
     task, one = await world.begin()
     script = Script(*SCRIPT)
     with pytest.raises(Death):
         await Workflow(world.desk(script))(one.id, Mortal(world, one, at=at, inside=inside))
-    asked = len(script.prompts) - (1 if inside and at in {4, 7, 10} else 0)
+    asked = len(script.prompts) - (1 if inside and at in {5, 8, 11} else 0)
     steps = Mortal(world, one)
     await Workflow(world.desk(Script(*SCRIPT[asked:])))(one.id, steps)
     fact = await ended(world, task)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.sandbox.base import Place
 from bot.sandbox.process import ProcessSandbox
 from bot.tools.base import FileLedger, ToolContext
 from bot.tools.standard import standard_tools
@@ -22,7 +23,7 @@ async def context() -> AsyncIterator[ToolContext]:
     if uid is not None:
         os.chown(base, uid, uid)
     os.chmod(base, 0o755)  # noqa: PTH101 - one call to the kernel
-    sandbox = ProcessSandbox(base, uid=uid)
+    sandbox = ProcessSandbox(Place(base, uid=uid))
     yield ToolContext(sandbox, FileLedger())
     await sandbox.close()
     shutil.rmtree(base)

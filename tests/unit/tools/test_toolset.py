@@ -8,6 +8,7 @@ import pytest
 
 from bot.domain.messages import ToolSpec
 from bot.errors import SandboxError
+from bot.sandbox.base import Place
 from bot.sandbox.process import ProcessSandbox
 from bot.tools.base import FileLedger, ToolContext, ToolOutput
 from bot.tools.toolset import StandardToolset
@@ -94,7 +95,7 @@ async def test_only_tool_errors(context: ToolContext) -> None:
 
 async def test_broken_place() -> None:
     """A workspace that does not exist is no matter for the model."""
-    sandbox = ProcessSandbox(Path("/nonexistent"), uid=None if os.geteuid() else 1500)
+    sandbox = ProcessSandbox(Place(Path("/nonexistent"), uid=None if os.geteuid() else 1500))
     toolset = StandardToolset([], ToolContext(sandbox, FileLedger()))
     assert toolset.specs == []
     with pytest.raises(SandboxError):

@@ -22,6 +22,7 @@ def poison(root: Path, marker: Path) -> None:
         return f"touch {marker}/{name}; cat"
 
     for place in (root, root / "src"):
+        (place / ".git").unlink(missing_ok=True)
         git(place, "init", "--quiet")
         hooks = place / ".git" / "hooks"
         hooks.mkdir(exist_ok=True)
