@@ -1,6 +1,5 @@
 """Puts everything together: the only module that names concrete classes, imported when they are asked for."""
 
-import asyncio
 import os
 import random
 import socket
@@ -15,20 +14,19 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot import log
-from bot.domain.messages import Usage
-from bot.errors import ModelError, OperatorError
+from bot.errors import OperatorError
 from bot.github.base import GitHubApp
-from bot.llm.base import Model
+from bot.models import make_model, price
 from bot.redaction import register_secret
 from bot.sandbox.base import Access, Place, Sandbox
 from bot.sandbox.choose import Chosen
-from bot.settings.catalogue import Catalogue, load_catalogue
+from bot.settings.catalogue import load_catalogue
 from bot.settings.load import NO_SANDBOX, environment, load_server, secret_values, take_secrets
 from bot.settings.resolve import RunSettings
 from bot.settings.server import ServerSettings
 from bot.store.base import DeliveryStore, TaskStore
 from bot.tasks.admission import Admission
-from bot.tasks.desk import Desk, OnRetry, Publisher, Shelter
+from bot.tasks.desk import Desk, Publisher, Shelter
 from bot.tasks.engines.base import Engine
 from bot.tasks.inlet import Inlet
 from bot.tasks.intake import Intake
@@ -225,43 +223,6 @@ def _network(settings: ServerSettings) -> "Network":
     return Network(machine, upstream=upstream, ca_bundle=bundle, private=settings.sandbox.private_hosts)
 
 
-def make_model(settings: ServerSettings, catalogue: Catalogue, name: str, on_retry: OnRetry) -> Model:
-    """Make a model by its configured name, with retries around it."""
-    from bot.llm.retrying import Retrying
-
-    provider = name.partition(":")[0]
-    match provider:
-        case "anthropic":
-            model = _anthropic(settings, catalogue, name)
-        case _:
-            raise OperatorError(f"The model {name!r} has an unknown provider; known: anthropic")
-
-    # The hook is plain; what it starts is kept, since the loop itself holds tasks only weakly.
-    heard: set[asyncio.Task[None]] = set()
-
-    def hear(error: ModelError, delay_s: float) -> None:
-        telling = asyncio.ensure_future(on_retry(error, delay_s))
-        heard.add(telling)
-        telling.add_done_callback(heard.discard)
-
-    return Retrying(model, sleep=asyncio.sleep, random=random.random, on_retry=hear)
-
-
-def _anthropic(settings: ServerSettings, catalogue: Catalogue, name: str) -> Model:
-    from bot.llm.anthropic import BASE_URL, AnthropicModel, ClientOptions
-
-    access, network, entry = settings.anthropic, settings.network, catalogue.entry(name)
-    if access.api_key is None:
-        raise OperatorError(f"The model {name!r} needs a key: set `ANTHROPIC_API_KEY`")
-    return AnthropicModel(
-        name,
-        api_key=access.api_key.get_secret_value(),
-        base_url=access.base_url,
-        max_output_tokens=entry.output,
-        client_options=ClientOptions(settings.network.ca_bundle, network.proxy_for(access.base_url or BASE_URL)),
-    )
-
-
 def offered_tools(settings: RunSettings, *, shell: bool) -> Sequence[Tool]:
     """Choose the tools that are offered: all of them where commands may run, else those for files."""
     from bot.tools.standard import standard_tools
@@ -290,14 +251,6 @@ def make_desk(
     from bot.workspace.prepared import PreparedFolders
 
     catalogue = load_catalogue()
-
-    def price(name: str, usage: Usage) -> float | None:
-        from bot.llm.prices import Price, price_usd
-
-        own = catalogue.entry(name).prices
-        overrides = {name: Price(own.input, own.output, own.cache_read, own.cache_write)} if own else None
-        return price_usd(name, usage, overrides=overrides)
-
     return Desk(
         store=store,
         workspaces=workspaces or make_workspaces(settings),
@@ -307,7 +260,7 @@ def make_desk(
         tools=lambda applied: offered_tools(applied, shell=chosen.shell),
         toolset=bind_tools,
         model=lambda name, on_retry: make_model(settings, catalogue, name, on_retry),
-        price_usd=price,
+        price_usd=price(catalogue),
         environments=PreparedFolders(settings.state_dir),
         clock=now,
     )

@@ -19,7 +19,7 @@ from bot import errors
 ROOT = Path(__file__).parents[1]
 MODULE_LINES = 500
 FUNCTION_LINES = 60
-HEAVY = ("anthropic", "dbos", "fastapi", "githubkit", "sqlalchemy")
+HEAVY = ("anthropic", "openai", "dbos", "fastapi", "githubkit", "sqlalchemy")
 HELP = """\
 import sys
 sys.argv = ["issuewright", "--help"]

@@ -1,5 +1,6 @@
 """The transcript: messages as all providers agree on them."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -34,7 +35,37 @@ class ToolCall:
     id: str
     name: str
     arguments: str
-    """JSON text exactly as the model wrote it: rewriting it would break the provider's prompt cache."""
+    """JSON text exactly as the model wrote it: rewriting it breaks the provider's prompt cache. Or `Unreadable`."""
+
+
+_UNREADABLE = "!"
+"""Begins arguments that must not be read: no JSON begins so, and nothing takes them for any by mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Stands in the arguments of a call that a dialect of `bot.llm.dialects` could not read, so that it never runs."""
+
+    fault: str
+    """What is wrong, for the model."""
+    written: str
+    """What the model wrote, or the arguments of a call that only its neighbours spoil."""
+
+    @property
+    def arguments(self) -> str:
+        """Spell it as the arguments of a call."""
+        return _UNREADABLE + json.dumps([self.fault, self.written])
+
+    @classmethod
+    def found_in(cls, arguments: str) -> "Unreadable | None":
+        """Return what stands in the arguments of a call; None where a model wrote them."""
+        if not arguments.startswith(_UNREADABLE):
+            return None
+        try:
+            fault, written = json.loads(arguments.removeprefix(_UNREADABLE))
+        except (ValueError, TypeError, RecursionError):
+            return None
+        return cls(str(fault), str(written))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,12 @@
 Source: https://docs.anthropic.com/en/api/errors, and the SDK's own error types.
 """
 
-import math
 import re
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 
 from bot.errors import ContextOverflow, ModelError, ModelRejected, ModelUnavailable
 from bot.llm.clean import clean
+from bot.llm.retry_after import retry_after_s
 
 _OVERFLOW = re.compile(
     r"prompt is too long|input length and `?max_tokens`? exceed context limit|exceeds? the context window",
@@ -38,8 +37,6 @@ _STATUS = {
 }
 """The status of an error that came inside a stream, which has none of its own."""
 _PASSING = frozenset({408, 409, 425, 429})
-_AGAIN = re.compile(r"(?:try again|retry) (?:in|after) (\d+(?:\.\d+)?) ?(ms|milliseconds?|s|sec|seconds?|m|minutes?)\b")
-_UNITS = {"ms": 0.001, "mi": 0.001, "s": 1.0, "se": 1.0, "m": 60.0}
 
 
 def error_for(
@@ -73,25 +70,6 @@ def error_for(
     return ModelRejected(said + remedies.get(status, ""))
 
 
-def retry_after_s(headers: Mapping[str, str], message: str, now_s: float) -> float | None:
-    """Return how many seconds the provider asks us to wait, 0 or more; None where it does not say.
-
-    Looks at `retry-after-ms`, at `retry-after` in seconds or as a date, then at words as "try again in 1.3s".
-    """
-    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after")
-    if (seconds := _number(value)) is not None:
-        return seconds
-    if (until := _date(value)) is not None:
-        sent = _date(headers.get("date"))
-        return max(0.0, until - (now_s if sent is None else sent))
-    if found := _AGAIN.search(message.lower()):
-        unit = found[2]
-        return float(found[1]) * (_UNITS["m"] if unit.startswith("minute") else _UNITS[unit[:2]])
-    return None
-
-
 def _is_spent(status: int, kind: str, message: str, code: str) -> bool:
     if _STATUS["billing_error"] in (status, _STATUS.get(kind)) or code in _SPENT:
         return True
@@ -108,18 +86,3 @@ def _read(body: object) -> tuple[str, str, str]:
     details = error.get("details")
     code = details.get("error_code") if isinstance(details, Mapping) else None
     return str(error.get("type") or ""), clean(str(error.get("message") or "")), str(code or "")
-
-
-def _number(value: str | None) -> float | None:
-    try:
-        number = float(value or "")
-    except ValueError:
-        return None
-    return max(0.0, number) if math.isfinite(number) else None
-
-
-def _date(value: str | None) -> float | None:
-    try:
-        return parsedate_to_datetime(value or "").timestamp()
-    except (ValueError, OverflowError):
-        return None

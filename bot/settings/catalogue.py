@@ -36,7 +36,7 @@ class ModelEntry(Section):
     window: int = Field(ge=1000, description="Tokens of input and output together.")
     output: int = Field(ge=100, description="Tokens of one reply, at most.")
     prices: Prices | None = Field(None, description="Prices that replace the published ones.")
-    dialect: Literal["native", "xml", "json"] = Field("native", description="How the model calls tools.")
+    dialect: Literal["native", "xml", "json", "prose"] = Field("native", description="How the model calls tools.")
     thinking: Literal["none", "budget", "adaptive"] = Field("none", description="How the model can be let think.")
     caching: bool = Field(False, description="Whether prefixes of prompts can be cached.")  # noqa: FBT003 - a default
     known: bool = Field(True, exclude=True, description="False where nothing is known of the model.")  # noqa: FBT003

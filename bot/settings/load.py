@@ -26,7 +26,12 @@ _Loader = cast("type[yaml.SafeLoader]", getattr(yaml, "CSafeLoader", yaml.SafeLo
 NO_SANDBOX = f"{PREFIX}NO_SANDBOX"
 """Variable that has to say `accepted` beside `sandbox.kind: none`; no setting, so that no file alone can say it."""
 _SERVICE_LINKS = ("SERVICE_HOST", "SERVICE_PORT", "PORT_")
-_KEY_FALLBACKS = {("anthropic", "api_key"): "ANTHROPIC_API_KEY"}
+_KEY_FALLBACKS = {
+    ("anthropic", "api_key"): "ANTHROPIC_API_KEY",
+    ("openai", "api_key"): "OPENAI_API_KEY",
+    ("azure", "api_key"): "AZURE_OPENAI_API_KEY",
+    ("google", "api_key"): "GEMINI_API_KEY",
+}
 """Variables that other programs of the same vendor read."""
 _NETWORK_FALLBACKS = {"https_proxy": "HTTPS_PROXY", "no_proxy": "NO_PROXY", "ca_bundle": "SSL_CERT_FILE"}
 """Variables that other programs read, the first two in small letters too; they count where nobody said anything."""

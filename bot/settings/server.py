@@ -108,17 +108,54 @@ class ModelsSection(Section):
         (), description="Patterns of models that repositories and commands may choose. Empty: only the one above."
     )
 
+    dialect: Literal["native", "xml", "json", "prose"] | None = Field(
+        None,
+        description="How tool calls are spelled: by the API, or as text for models that have none. `null` is what "
+        "`config/models.yaml` says of the model.",
+    )
+
     def permits(self, name: str) -> bool:
         """Say whether a repository or a command may choose this model."""
         return name == self.act or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.allowed)
 
 
-class AnthropicSection(Section):
-    """Access to Anthropic's API."""
+class Access(Section):
+    """Access to an API of models."""
 
-    api_key: SecretStr | None = Field(None, description="The API key. `ANTHROPIC_API_KEY` serves too.")
+    api_key: SecretStr | None = Field(None, description="The API key.")
     api_key_file: Path | None = Field(None, description="File that holds the API key.")
-    base_url: Url | None = Field(None, description="Another place that speaks the same API. `null` is Anthropic's own.")
+    base_url: Url | None = Field(
+        None, description="Another place that speaks the same API. `null` is the vendor's own."
+    )
+
+
+class AnthropicSection(Access):
+    """Access to Anthropic's API, for `anthropic:NAME`. `ANTHROPIC_API_KEY` serves as the key too."""
+
+
+class OpenAISection(Access):
+    """Access to OpenAI's Responses API, for `openai:NAME`. `OPENAI_API_KEY` serves as the key too."""
+
+
+class OpenAIChatSection(Access):
+    """Access to a server that speaks OpenAI's Chat Completions, for `openai-chat:NAME`: OpenRouter, Ollama, vLLM."""
+
+    base_url: Url | None = Field(None, description="The server's address, with its `/v1`.")
+
+
+class AzureSection(Access):
+    """Access to OpenAI's models on Azure, for `azure:NAME`. `AZURE_OPENAI_API_KEY` serves as the key too."""
+
+    base_url: Url | None = Field(None, description="The resource's address, without `/openai`.")
+    api_version: str | None = Field(None, description="Version of Azure's API, as `2025-04-01-preview`.")
+    deployment: str | None = Field(None, description="Name of the deployment. `null` is the model's NAME.")
+    facts_of: ModelName | None = Field(
+        None, description="The model behind the deployment, as `openai:gpt-5`: what is known of it then counts."
+    )
+
+
+class GoogleSection(Access):
+    """Access to Google's Gemini API, for `google:NAME` (install the extra `google`). `GEMINI_API_KEY` serves too."""
 
 
 class LimitsSection(Section):
@@ -281,6 +318,10 @@ class ServerSettings(BaseSettings):
     github: GitHubSection = GitHubSection()
     models: ModelsSection = ModelsSection()
     anthropic: AnthropicSection = AnthropicSection()
+    openai: OpenAISection = OpenAISection()
+    openai_chat: OpenAIChatSection = OpenAIChatSection()
+    azure: AzureSection = AzureSection()
+    google: GoogleSection = GoogleSection()
     limits: LimitsSection = LimitsSection()
     sandbox: SandboxSection = SandboxSection()
     workspace: WorkspaceSection = WorkspaceSection()
@@ -320,6 +361,12 @@ class ServerSettings(BaseSettings):
             if fnmatch.fnmatchcase(owner, owners) and fnmatch.fnmatchcase(name, names):
                 return True
         return False
+
+    def access_to(self, provider: str) -> Access | None:
+        """Return how a provider of models is reached; None where there is none of this name."""
+        sections = (self.anthropic, self.openai, self.openai_chat, self.azure, self.google)
+        names = ("anthropic", "openai", "openai-chat", "azure", "google")
+        return dict(zip(names, sections, strict=True)).get(provider)
 
     @property
     def loopback(self) -> bool:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from bot.domain.messages import ToolSpec
+from bot.domain.messages import ToolSpec, Unreadable
 from bot.errors import MalformedCall, ToolError
 from bot.sandbox.output import clip
 from bot.tools.base import Tool, ToolContext, ToolOutput
@@ -50,6 +50,9 @@ class StandardToolset:
         )
 
     async def _call(self, name: str, arguments: str) -> ToolOutput:
+        unreadable = Unreadable.found_in(arguments)
+        if unreadable is not None:
+            raise MalformedCall(unreadable.fault)
         tool = self._tools.get(name)
         if tool is None:
             raise MalformedCall(f"unknown_tool: {name[:100]!r}; the tools are {', '.join(self._tools)}")

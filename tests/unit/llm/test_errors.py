@@ -4,8 +4,9 @@ import pytest
 
 from bot.domain.messages import Usage
 from bot.errors import ContextOverflow, MalformedReply, ModelError, ModelRefused, ModelRejected, ModelUnavailable
-from bot.llm.anthropic_errors import error_for, retry_after_s
+from bot.llm.anthropic_errors import error_for
 from bot.llm.discarded import usage_of, with_usage
+from bot.llm.retry_after import retry_after_s
 
 
 def body(kind: str, message: str, **details: str) -> dict[str, object]:
@@ -105,6 +106,12 @@ def test_a_body_of_another_shape_is_an_error_all_the_same(odd: object) -> None:
         ({}, "Try again in 2 minutes", 120.0),
         ({}, "retry after 20 seconds", 20.0),
         ({}, "try again in 5 milliseconds", 0.005),
+        ({}, "Please try again in 6m0s.", 360.0),
+        ({}, "Please try again in 1h2m3.5s. Visit us", 3723.5),
+        ({}, "try again in 20 mins", 1200.0),
+        ({}, "try again in 2 seconds, 5 times", 2.0),
+        ({}, "try again in 1 minute, 5 seconds", 65.0),
+        ({}, "try again in 5 miles", None),
         ({}, "try again in a while", None),
     ],
 )

@@ -10,7 +10,8 @@ from bot.domain.messages import Message, Part, Prompt, Reply, TextPart, Thinking
 from bot.errors import ModelError, ModelRejected, ModelUnavailable
 from bot.llm.anthropic_errors import error_for
 from bot.llm.anthropic_wire import events_of, from_wire, to_wire
-from tests.unit.llm.recordings import Json, Recording, recordings
+from tests.unit.llm.cassettes import Json
+from tests.unit.llm.recordings import Recording, recordings
 
 MODEL = "anthropic:claude"
 STOPS = {"end_turn": "end", "tool_use": "tool", "stop_sequence": "end"}

@@ -240,7 +240,7 @@ def test_secrets_do_not_show(file: Path) -> None:
     shown = f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"
     assert "hunter" not in shown
     # The proxy's password is one by itself.
-    assert len(secret_values(settings)) == len(environ) + 1 == 7
+    assert len(secret_values(settings)) == len(environ) + 1 == 11
     environ |= {"ANTHROPIC_API_KEY": "hunter", "PATH": "/bin"}
     take_secrets(environ)
     assert environ == {"PATH": "/bin"}
