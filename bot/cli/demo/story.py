@@ -80,6 +80,9 @@ async def _play(folder: Path, screen: Screen, model: str | None, port: int, *, s
         settings = _settings(folder / "server", stage, web, model)
         chosen = await bootstrap.choose_sandbox(settings)
         tell(chosen, screen.say)
+        if not chosen.shell:
+            screen.say("The story needs commands, and nothing on this machine can shut them in: see above.", "bold red")
+            return 1
         server = bootstrap.make_server(settings, chosen)
         await stack.enter_async_context(_Web(settings, server))
         story = _Story(stage, server, screen, WAIT_S if model is None else REAL_WAIT_S)
