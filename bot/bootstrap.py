@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 WORK_TREE = "/work/tree"
 """Where commands find every task's tree, if the sandbox can choose: what a set-up makes then fits the next task too."""
+_SELF_TESTS = 1000
+"""Uids for self-tests, so that two servers that start at once do not end each other's."""
 DRAIN_S = 30.0
 """Seconds that steps in flight have at a shutdown."""
 Bind = Callable[[Sequence[Tool], Sandbox, FileLedger], Toolset]
@@ -147,6 +149,8 @@ def make_checkout(settings: ServerSettings) -> Workspaces:
 async def choose_sandbox(settings: ServerSettings) -> Chosen:
     """Try what can shut commands in on this machine, and take the strongest; takes half a second."""
     from bot.sandbox.choose import choose
+    from bot.sandbox.egress.allowed import Allowed
+    from bot.sandbox.egress.presets import PRESETS
     from bot.sandbox.helper.kernel import hide
 
     if sys.platform != "linux":
@@ -156,8 +160,11 @@ async def choose_sandbox(settings: ServerSettings) -> Chosen:
     place, wanted = settings.workspace, settings.sandbox
     if missing := [str(path) for path in wanted.paths if not path.exists()]:
         raise OperatorError(f"`sandbox.paths` names what is not there: {', '.join(missing)}")
-    # Behind the uids of work trees, where no task is.
-    uid = place.first_uid + place.uids if os.geteuid() == 0 else None
+    never = [urlsplit(url).hostname or "" for url in (settings.github.api_url, settings.github.web)]
+    for names in (wanted.network, wanted.setup_network):
+        Allowed.parse([name for name in names if name not in PRESETS], never=never)
+    # Behind the uids of work trees, where no task is, and no other self-test that begins now.
+    uid = place.first_uid + 2 * place.uids + os.getpid() % _SELF_TESTS if os.geteuid() == 0 else None
     return await choose(wanted.kind, wanted.min, uid=uid, allowed_none=environment().get(NO_SANDBOX) == "accepted")
 
 
@@ -186,6 +193,7 @@ def sandboxes(settings: ServerSettings, chosen: Chosen) -> Callable[[Opened, Acc
         place = Place(
             opened.workspace.root,
             uid=opened.owner_uid,
+            alone=opened.alone,
             at=WORK_TREE if opened.movable else None,
             programs=[path / "bin" for path in wanted.paths if (path / "bin").is_dir()],
             readable=[*wanted.paths, *opened.readable, *access.readable, *way.readable],
@@ -193,7 +201,8 @@ def sandboxes(settings: ServerSettings, chosen: Chosen) -> Callable[[Opened, Acc
             guarded=opened.guarded,
             environment={**way.environment, **access.environment},
             files=way.files,
-            proxy=way.proxy,
+            # Without a wall there is nothing to let out of.
+            proxy=way.proxy if chosen.level != "none" else None,
         )
         sandbox = ProcessSandbox(place, chosen.confinement, limits=limits)
         await sandbox.start()

@@ -60,8 +60,10 @@ def work(
     request = _request(issue, task)
     flags: dict[str, object] = {"models.act": model, "state_dir": str(state) if state else None}
     settings = bootstrap.load(config, flags, quiet=True)
-    # A server with the same state would take these runs for GitHub's.
-    settings = settings.model_copy(update={"state_dir": settings.state_dir / "terminal"})
+    # A server with the same state would take these runs for GitHub's, and one as root gives out the same uids.
+    place = settings.workspace
+    beside = place.model_copy(update={"first_uid": place.first_uid + place.uids})
+    settings = settings.model_copy(update={"state_dir": settings.state_dir / "terminal", "workspace": beside})
     return asyncio.run(_work(settings, repo.resolve(), request, Screen(as_json=as_json), approve, in_place=in_place))
 
 

@@ -47,6 +47,8 @@ class Place:
     """The work tree; it and its parents must be open to the uid."""
     uid: int | None = None
     """Of the workspace; None where the server's own is meant, which must not be root's."""
+    alone: bool = True
+    """Whether nobody else has that uid: then all its processes are ended with a command."""
     gid: int | None = None
     """Of the workspace; None means the same number as `uid`."""
     home: Path | None = None

@@ -227,14 +227,14 @@ class Channel:
 
 
 def left_behind(identity: Identity, mark: str) -> list[int]:
-    """Find processes that outlived their helper: all of the uid where it is the workspace's own, else by their mark."""
+    """Find processes that outlived their helper: all of the uid where nobody else has it, else by their mark."""
     found = []
     wanted = f"{MARK}={mark}".encode()
     for place in Path("/proc").iterdir():
         if not place.name.isdigit():
             continue
         with contextlib.suppress(OSError):
-            if identity.own:
+            if identity.alone:
                 # The first number is the real uid; a zombie needs no end.
                 status = (place / "status").read_text("utf-8", "replace")
                 uid = int(status.partition("\nUid:")[2].split()[0])

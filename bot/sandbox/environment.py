@@ -39,10 +39,11 @@ def environment(
         home: the workspace's own home.
         temporary: where passing files go.
         mark: differs for each workspace on the machine.
-        extra: wins over everything; `VIRTUAL_ENV` also puts its programs first on the path.
+        extra: wins over everything, but for `PATH`, which comes first only; `VIRTUAL_ENV` also puts its programs there.
         programs: folders that come before the machine's own on the path.
     """
-    path = ":".join([*map(str, programs), PATH])
+    own = [f"{extra['VIRTUAL_ENV']}/bin"] if "VIRTUAL_ENV" in extra else []
+    path = ":".join(dict.fromkeys(filter(None, [*extra.get("PATH", "").split(":"), *own, *map(str, programs), PATH])))
     made = {
         "PATH": path,
         "HOME": home,
@@ -53,6 +54,4 @@ def environment(
         **_OWNER,
         MARK: mark,
     }
-    if "VIRTUAL_ENV" in extra:
-        made["PATH"] = f"{extra['VIRTUAL_ENV']}/bin:{path}"
-    return made | dict(extra)
+    return made | {name: value for name, value in extra.items() if name != "PATH"}

@@ -15,11 +15,18 @@ class Identity:
     uid: int
     gid: int
     own: bool
-    """Whether the uid is another than the server's: then everything of that uid belongs to the workspace."""
+    """Whether the uid is another than the server's."""
+    alone: bool
+    """Whether nobody else has the uid, so that every process of it is the workspace's."""
 
 
-def identify(uid: int | None, gid: int | None) -> Identity:
+def identify(uid: int | None, gid: int | None, *, alone: bool = True) -> Identity:
     """Decide whom the helper acts as; never uid 0.
+
+    Args:
+        uid: None is the server's own.
+        gid: None is the number of the uid, or the server's own.
+        alone: whether nobody else has a uid that is not the server's.
 
     Raises:
         SandboxError: it would be root, or this process may not take that uid.
@@ -36,7 +43,7 @@ def identify(uid: int | None, gid: int | None) -> Identity:
         raise SandboxError(
             f"uid {mine} cannot start tools as uid {wanted}; start the server as root or leave the workspace's uid out"
         )
-    return Identity(wanted, group, own=wanted != mine)
+    return Identity(wanted, group, own=wanted != mine, alone=alone and wanted != mine)
 
 
 def interpreters() -> list[str]:

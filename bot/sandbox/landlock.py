@@ -12,7 +12,7 @@ from bot.sandbox.base import Level, Place
 from bot.sandbox.confinement import AT_MOST, Layout
 from bot.sandbox.helper.landlock import version
 from bot.sandbox.identity import Identity, interpreters
-from bot.sandbox.system import CONFIGURATION, DEVICES, FOLDERS, present
+from bot.sandbox.system import CONFIGURATION, DEVICES, FOLDERS, present, visible
 
 
 class Landlock:
@@ -51,6 +51,7 @@ class Landlock:
             landlock=self._at_most,
             readable=[*present(FOLDERS), *present(CONFIGURATION), "/proc", *map(os.fspath, place.readable)],
             devices=present(DEVICES),
-            alone=identity.own,
-            interpreters=interpreters(),
+            alone=identity.alone,
+            # Those whose library can be read inside, first.
+            interpreters=sorted(interpreters(), key=lambda path: not visible(path, tuple(place.readable))),
         )

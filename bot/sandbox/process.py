@@ -3,8 +3,8 @@
 import asyncio
 import os
 import secrets
-import shutil
 import signal
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,7 +45,7 @@ class ProcessSandbox:
         """
         self._place = place
         self._confinement = confinement or Unconfined()
-        self._identity = identify(place.uid, place.gid)
+        self._identity = identify(place.uid, place.gid, alone=place.alone)
         self._limits = limits or ResourceLimits()
         self._home: Path | None = None
         self._mark = secrets.token_hex(6)
@@ -119,8 +119,9 @@ class ProcessSandbox:
         async with self._lock:
             await self._drop()
             if self._home is not None and self._place.home is None:
-                # Other hands filled it: a folder that cannot be removed is left.
-                await asyncio.to_thread(shutil.rmtree, self._home, ignore_errors=True)
+                # Other hands filled it, as deep as they liked: a folder that cannot be removed is left.
+                argv = ["rm", "-rf", "--", str(self._home)]
+                await asyncio.to_thread(subprocess.run, argv, stderr=subprocess.DEVNULL, check=False)
             self._home = None
 
     async def _ask(
@@ -209,7 +210,10 @@ class ProcessSandbox:
             "network": layout.network,
             "port": self._exit.port if self._exit else 0,
         }
-        return Start(identity, layout, {**made, **(self._exit.environment if self._exit else {})}, settings)
+        way = self._exit.environment if self._exit else {}
+        # Options of a JVM are joined: the proxy's beside the project's.
+        both = {name: f"{made[name]} {way[name]}" for name in made.keys() & way.keys() if name.endswith("_OPTS")}
+        return Start(identity, layout, {**made, **way, **both}, settings)
 
     async def _drop(self) -> None:
         channel, self._channel = self._channel, None

@@ -20,6 +20,6 @@ class Unconfined:
             home=home,
             temporary=f"{home}/tmp",  # noqa: S108 - it is below the home
             seccomp=False,
-            alone=identity.own,
+            alone=identity.alone,
             interpreters=interpreters(),
         )

@@ -1,6 +1,7 @@
 """What all groups of settings share: frozen, no unknown keys, lists that an environment variable can hold."""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -26,3 +27,5 @@ def split(value: object) -> object:
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(split)]
 """A list of texts; in an environment variable separated by commas."""
+Paths = Annotated[tuple[Path, ...], BeforeValidator(split)]
+"""A list of paths, as one of texts."""

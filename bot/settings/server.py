@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from bot.settings.section import Section, Texts
+from bot.settings.section import Paths, Section, Texts
 
 PREFIX = "ISSUEWRIGHT_"
 """Begins the name of each environment variable."""
@@ -179,7 +179,7 @@ class SandboxSection(Section):
     min: Literal["bubblewrap", "landlock", "none"] = Field(
         "landlock", description="Below this level no command is run: the model has its file tools only."
     )
-    paths: tuple[Path, ...] = Field(
+    paths: Paths = Field(
         (),
         description="Folders with toolchains that commands may read, as those of nvm, rustup or a hosted runner; a "
         "folder `bin` in one comes first on the path.",

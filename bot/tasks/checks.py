@@ -76,9 +76,11 @@ class Checker:
         async def action() -> Json:
             live = await self._scene.lease.live()
             commit = cast("str", self._scene.lease.commit)
-            outcome = await live.sandbox.run(check.run, timeout_s=check.timeout_s, output_chars=OUTPUT_CHARS)
-            # A check writes reports and caches; the work is what stood before it.
-            await live.workspace.restore(commit)
+            try:
+                outcome = await live.sandbox.run(check.run, timeout_s=check.timeout_s, output_chars=OUTPUT_CHARS)
+            finally:
+                # A check writes reports and caches; the work is what stood before it.
+                await live.workspace.restore(commit)
             output = mask_tokens("\n".join(part for part in (outcome.stdout.strip(), outcome.stderr.strip()) if part))
             fact = CheckFinished(
                 phase, check.name, check.run, outcome.exit_code, round(outcome.seconds, 2), output, commit

@@ -14,7 +14,6 @@ from bot.projects.detect import detect, is_wanted
 from bot.projects.plan import Plan, filled, named_by, plan
 from bot.sandbox.base import Access, Sandbox
 from bot.sandbox.egress.presets import PRESETS
-from bot.sandbox.environment import PATH
 from bot.settings.resolve import RunSettings, RunSetup
 from bot.tasks.engines.base import Json
 from bot.tasks.lease import FIT_S, Fitted
@@ -249,9 +248,11 @@ class _Work:
             await sandbox.run(_CLEAN, timeout_s=ASK_S)
             await opened.workspace.restore(base)
             await sandbox.run(_REMEMBER, timeout_s=ASK_S)
-            done = await self._run(sandbox, todo.commands)
-            # Changes of what is tracked, and what is neither tracked nor ignored, would be taken for the model's work.
-            await opened.workspace.restore(base)
+            try:
+                done = await self._run(sandbox, todo.commands)
+            finally:
+                # Changes of what is tracked, and what is neither tracked nor ignored, would be taken for the model's.
+                await opened.workspace.restore(base)
             return done and await self._one(sandbox, _KEEP, FIT_S)
 
     async def _run(self, sandbox: Sandbox, commands: Sequence[str]) -> bool:
@@ -296,7 +297,7 @@ def _own_place(opened: Opened) -> Path:
 
 
 def _variables(variables: Mapping[str, str], shared: Path, own: Path, key: str) -> dict[str, str]:
-    made = filled(variables, shared=str(shared), own=str(own), path=PATH)
+    made = filled(variables, shared=str(shared), own=str(own), path="")
     return made | {"ISSUEWRIGHT_SHARED": str(shared), "ISSUEWRIGHT_OWN": str(own), "ISSUEWRIGHT_KEY": key}
 
 

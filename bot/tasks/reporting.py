@@ -14,7 +14,7 @@ from bot.tasks.scene import Scene
 log = logging.getLogger(__name__)
 
 
-async def report(scene: Scene, fact: RunFinished, transcript: Sequence[Message], *, heard: int) -> None:
+async def report(scene: Scene, fact: RunFinished, transcript: Sequence[Message], *, heard: int, kept: bool) -> None:
     """Keep the transcript, record the end and show it; the run is over only when all three are done.
 
     Args:
@@ -22,6 +22,7 @@ async def report(scene: Scene, fact: RunFinished, transcript: Sequence[Message],
         fact: how it ended.
         transcript: of the whole task up to here.
         heard: the last inbox item that reached the model.
+        kept: whether the working copy holds what could not be published, so that it has to stay.
     """
     desk, task, run = scene.desk, scene.task, scene.run
 
@@ -32,6 +33,10 @@ async def report(scene: Scene, fact: RunFinished, transcript: Sequence[Message],
         return None
 
     async def close() -> Json:
+        if not kept:
+            # What was made is on the remote; a further run makes the copy anew. Before this run is over, since the next
+            # one may begin at once, and the uid is free for another task.
+            await _forget(scene)
         await desk.store.finish(task.id, run.seq, fact.outcome, fact.reason, desk.clock())
         await _go_on(scene, heard)
         return None
@@ -43,6 +48,14 @@ async def report(scene: Scene, fact: RunFinished, transcript: Sequence[Message],
         log.error("report.failed", extra={"run": run.id, "error": str(error)})  # noqa: TRY400 - no fault of ours
     await scene.steps.do("close", close)
     desk.ring(run.id)
+
+
+async def _forget(scene: Scene) -> None:
+    """Remove the working copy; what cannot be removed is no reason to keep a run from its end."""
+    try:
+        await scene.desk.workspaces.forget(scene.task.id)
+    except (BotError, OSError):
+        log.exception("workspace.kept", extra={"run": scene.run.id})
 
 
 async def _go_on(scene: Scene, heard: int) -> None:

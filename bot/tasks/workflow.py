@@ -59,11 +59,16 @@ class Workflow:
         try:
             ending = await life.work()
         finally:
-            await life.close()
-        await report(life.scene, _finished(life, ending), life.transcript, heard=life.heard)
-        if not ending.kept:
-            # What was made is on the remote; a further run makes the copy anew, and the uid is free for another task.
-            await self._desk.workspaces.forget(task_id)
+            await _closed(life)
+        await report(life.scene, _finished(life, ending), life.transcript, heard=life.heard, kept=ending.kept)
+
+
+async def _closed(life: "_Life") -> None:
+    """Give back what a run held; what fails there must not keep the run from its end."""
+    try:
+        await life.close()
+    except Exception:
+        log.exception("run.unclosed", extra={"run": life.scene.run.id})
 
 
 def _finished(life: "_Life", ending: Ending) -> RunFinished:
@@ -173,6 +178,10 @@ class _Life:
         except BotError as error:
             reason = f"{ending.reason} The work could not be published: {error}".strip()
             return Ending("failed", reason, summary, kept=True)
+        except Exception:
+            log.exception("run.broken", extra={"run": self.scene.run.id})
+            reason = f"{ending.reason} An internal error kept the work from being published: see the server's log."
+            return Ending("failed", reason.strip(), summary, kept=True)
         if work is None and ending.outcome == "done":
             return Ending("failed", "No file was changed, so there is nothing to review.", summary)
         if work is not None and work.commit == prepared.base:

@@ -118,6 +118,8 @@ class Opened:
     """What commands need to read beside the tree, so that git shows its history."""
     guarded: Sequence[Path] = ()
     """What commands must not change although it is in the tree: a person's own `.git`."""
+    alone: bool = True
+    """Whether nobody else has the owner's uid."""
     movable: bool = True
     """Whether commands may find the tree under another path."""
 

@@ -62,7 +62,7 @@ class InPlaceWorkspaces:
             base = commit
             await workspace.restore(commit)
         owner = (await asyncio.to_thread(root.stat)).st_uid if os.geteuid() == 0 else None
-        return Opened(workspace, base, workspace.files, owner, guarded=[root / ".git"], movable=False)
+        return Opened(workspace, base, workspace.files, owner, guarded=[root / ".git"], alone=False, movable=False)
 
     async def remote_head(self, task_id: str, origin: Origin, branch: str) -> str | None:
         """Tell where the checkout's own branch stands; None where there is none."""

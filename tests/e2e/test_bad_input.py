@@ -277,7 +277,7 @@ def part_of(body: str | None, word: str) -> bool:
 
 @pytest.fixture
 def gate(folder: Path) -> Path:
-    """A file for which a scripted command waits until the test makes it."""
+    """A file for which a scripted command waits until the test makes it; it has to be readable in the sandbox."""
     place = folder / "gate"
     place.mkdir(mode=0o755)
     return place / "open"
@@ -356,7 +356,7 @@ def test_words_that_come_during_a_run_reach_the_model(folder: Path, gate: Path) 
         Turn(calls=[MEND], expect=[Condition(said="mind the comma, please")]),
         Turn(calls=[FINISH]),
     ]
-    with served(folder, {"slowly": turns}) as stage:
+    with served(folder, {"slowly": turns}, ISSUEWRIGHT_SANDBOX__PATHS=str(gate.parent)) as stage:
         issue = stage.labelled("Do it slowly")
         until(lambda: sleepers(stage) or None, "the command")
         comment = stage.hub.comment(issue, stage.maria, "/agent fix mind the comma, please")
@@ -372,7 +372,8 @@ def test_words_that_come_during_a_run_reach_the_model(folder: Path, gate: Path) 
 
 def test_a_branch_that_somebody_moved_is_left_alone_and_the_work_is_beside_it(folder: Path, gate: Path) -> None:
     """A person's commit on the task's branch stays; the work gets a branch of its own, and people are told."""
-    with served(folder, {"slowly": [Turn(calls=[MEND]), waiting(gate), Turn(calls=[FINISH])]}) as stage:
+    script = {"slowly": [Turn(calls=[MEND]), waiting(gate), Turn(calls=[FINISH])]}
+    with served(folder, script, ISSUEWRIGHT_SANDBOX__PATHS=str(gate.parent)) as stage:
         issue = stage.labelled("Do it slowly")
         until(lambda: sleepers(stage) or None, "the command")
         branch = branch_of(stage, issue)

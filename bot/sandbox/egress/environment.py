@@ -54,6 +54,8 @@ def proxy_environment(url: str, ca_bundle: str | None) -> dict[str, str]:
         **{f"{scheme}.proxyHost": str(parts.hostname) for scheme in ("http", "https")},
         **{f"{scheme}.proxyPort": str(parts.port) for scheme in ("http", "https")},
         **dict.fromkeys(_RESOLVER, "true"),
+        # The proxy has an address of IPv4, which a JVM would spell in IPv6.
+        "java.net.preferIPv4Stack": "true",
     }
     # Nothing that a shell minds: the scripts of Maven and Gradle split it, old ones evaluate it. Loopback needs no
     # word, since a JVM leaves it out by itself.

@@ -123,7 +123,8 @@ def with_system_certificates(own: Path, target: Path) -> Path:
 
     Tools trust one file alone, so that it has to hold both.
     """
-    places = (ssl.get_default_verify_paths().cafile, *_SYSTEM)
+    # Not `cafile`, which a variable of the environment may replace by the company's own.
+    places = (ssl.get_default_verify_paths().openssl_cafile, *_SYSTEM)
     system = next((Path(place) for place in places if place and Path(place).is_file()), None)
     texts = [path.read_text(encoding="utf-8") for path in (system, own) if path is not None]
     target.write_text("\n".join(texts), encoding="utf-8")

@@ -62,11 +62,15 @@ _SHARED: dict[str, tuple[int, int]] = {
     "semctl": (66, 191), "semtimedop": (220, 192), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188),
     "msgctl": (71, 187), "mq_open": (240, 180), "mq_unlink": (241, 181),
 }  # fmt: skip
-_OF_OTHERS: dict[str, tuple[int, int, int]] = {
+_OF_OTHERS: dict[str, tuple[int, int, int, int]] = {
     # Limits and priorities of any process with the same uid, as of the helper; the third number says which argument
-    # names the process.
-    "prlimit64": (302, 261, 0), "setpriority": (141, 140, 1), "ioprio_set": (251, 30, 1),
-    "sched_setscheduler": (144, 119, 0), "sched_setparam": (142, 118, 0), "sched_setattr": (314, 274, 0),
+    # names the process, the fourth what the first argument has to be where it says how many are meant, else -1.
+    "prlimit64": (302, 261, 0, -1), "setpriority": (141, 140, 1, 0), "ioprio_set": (251, 30, 1, 1),
+    "sched_setscheduler": (144, 119, 0, -1), "sched_setparam": (142, 118, 0, -1), "sched_setattr": (314, 274, 0, -1),
+}  # fmt: skip
+_PLACES: dict[str, tuple[int, int]] = {
+    # Where another process and its memory are; the first argument names it.
+    "sched_setaffinity": (203, 122), "migrate_pages": (256, 238), "move_pages": (279, 239),
 }  # fmt: skip
 _WITH_ARGUMENTS: dict[str, tuple[int, int]] = {
     "clone": (56, 220), "ioctl": (16, 29), "socket": (41, 198), "socketpair": (53, 199),
@@ -110,8 +114,9 @@ def program(
     pushed = [(_EQUAL, 1, 0, _TIOCSTI), (_EQUAL, 0, 1, _TIOCLINUX), (_RETURN, 0, 0, _EPERM)]
     codes += _when(number["ioctl"], [*_argument(1), *pushed])
     codes += _when(number["socket"], _socket(sorted(families), watched=watched))
-    for *columns, place in _OF_OTHERS.values():
-        codes += _when(columns[column], [*_argument(place), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _EPERM)])
+    for *columns, place, kind in _OF_OTHERS.values():
+        first = [*_argument(0), *_only(kind)] if kind >= 0 else []
+        codes += _when(columns[column], [*first, *_argument(place), *_only(0)])
     if shared:
         codes += _strangers(column, number["socketpair"])
     if not truncates:
@@ -122,11 +127,18 @@ def program(
     return b"".join(struct.pack("HBBI", *code) for code in codes)
 
 
+def _only(value: int) -> list[_Code]:
+    """Refuse everything but this value."""
+    return [(_EQUAL, 1, 0, value), (_RETURN, 0, 0, _EPERM)]
+
+
 def _strangers(column: int, socketpair: int) -> list[_Code]:
     """Refuse what reaches other processes of the machine where nothing hides them."""
     codes: list[_Code] = []
     for numbers in _SHARED.values():
         codes += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _ENOSYS)]
+    for numbers in _PLACES.values():
+        codes += _when(numbers[column], [*_argument(0), *_only(0)])
     # Either end of a pair for datagrams can send to every other such socket.
     kinds = [(_AND, 0, 0, 0xF), (_EQUAL, 2, 0, _STREAM), (_EQUAL, 1, 0, _PACKETS), (_RETURN, 0, 0, _EPERM)]
     return codes + _when(socketpair, [*_argument(1), *kinds])

@@ -403,3 +403,22 @@ async def test_overhead(sandbox: ProcessSandbox) -> None:
 def test_temporary_folder() -> None:
     """The tests' workspaces stand where every uid can reach them."""
     assert Path(tempfile.gettempdir()).stat().st_mode & 0o001
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as somebody else")
+async def test_others_of_a_shared_uid_are_left_alone(place: Any, alive: Callable[[str], list[str]]) -> None:
+    """Where the uid is a person's, as in their own checkout, what they run goes on when the sandbox ends its own."""
+    if place.uid is None:
+        pytest.skip("the server's own uid")
+    own = {"user": place.uid, "group": place.uid, "extra_groups": []}
+    theirs = await asyncio.create_subprocess_exec("sleep", "300.0913", **own)
+    try:
+        sandbox = ProcessSandbox(Where(place.root, uid=place.uid, alone=False))
+        assert (await sandbox.run("sleep 301.0913 & true", timeout_s=10)).exit_code == 0
+        await sandbox.close()
+        assert theirs.returncode is None
+        assert len(alive("300.0913")) == 1
+        assert alive("301.0913") == []
+    finally:
+        theirs.kill()
+        await theirs.wait()

@@ -85,3 +85,5 @@ def test_programs_come_first() -> None:
     """A toolchain's programs come before the machine's, a virtual environment's before both."""
     made = environment("/h", "/h/tmp", "m", {"VIRTUAL_ENV": "/v"}, [Path("/opt/node/bin")])
     assert made["PATH"].startswith("/v/bin:/opt/node/bin:/usr/local/sbin:")
+    made = environment("/h", "/h/tmp", "m", {"PATH": "/env/bin"}, [Path("/opt/node/bin")])
+    assert made["PATH"].startswith("/env/bin:/opt/node/bin:/usr/local/sbin:")

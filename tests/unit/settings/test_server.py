@@ -230,6 +230,17 @@ def test_usual_key_of_anthropic(file: Path) -> None:
         assert key.get_secret_value() == expected
 
 
+def test_lists_come_from_the_environment_too(file: Path) -> None:
+    """A list is separated by commas, of texts and of paths."""
+    environ = {
+        "ISSUEWRIGHT_SANDBOX__PATHS": "/opt/node, /opt/rust",
+        "ISSUEWRIGHT_SANDBOX__NETWORK": "python,example.com",
+    }
+    sandbox = load_server(file, environ).sandbox
+    assert sandbox.paths == (Path("/opt/node"), Path("/opt/rust"))
+    assert sandbox.network == ("python", "example.com")
+
+
 def test_secrets_do_not_show(file: Path) -> None:
     """No representation of the settings holds a secret, by reflection over all of them."""
     environ = {}
