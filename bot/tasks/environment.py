@@ -133,7 +133,7 @@ class _Work:
         """Do it for the first time in this run, and tell people."""
         scene, folders = self._scene, self._scene.desk.environments
         live = await scene.lease.live()
-        if not scene.desk.shelter.shell:
+        if not scene.lease.shell:
             text = f"Commands are not run here ({scene.desk.shelter.told}): nothing was set up and no check was run."
             await scene.recorder.note("environment", Notice(text))
             return Environment()

@@ -71,6 +71,8 @@ class Lease:
         self.tools: Sequence[Tool] = ()
         """The tools that are offered in this run."""
         self.ledger = FileLedger()
+        self.shell = desk.shelter.shell
+        """Whether this run runs commands; a machine that cannot any more does not take it up."""
 
     async def origin(self) -> Origin:
         """Return where the repository is."""
@@ -81,6 +83,7 @@ class Lease:
     async def live(self) -> Live:
         """Return the working copy, made or taken up again where this process has none yet."""
         if self._live is None:
+            self._require_shell()
             opened = await self.opened()
             self._fitted = await self._fit(opened)
             sandbox = await self._desk.sandbox(opened, self._fitted.access)
@@ -98,6 +101,13 @@ class Lease:
             self.commit = self.commit or self._opened.base
         return self._opened
 
+    def _require_shell(self) -> None:
+        if self.shell and not self._desk.shelter.shell:
+            raise SandboxError(
+                "This run began where commands are run, and nothing shuts them in here any more "
+                f"({self._desk.shelter.told}). Ask again once the server has its sandbox back."
+            )
+
     async def refit(self, fit: Fit) -> None:
         """Give the work tree other things from now on."""
         await self._end()
@@ -110,6 +120,7 @@ class Lease:
         Args:
             access: what these commands are given.
         """
+        self._require_shell()
         opened = await self.opened()
         await self._end()
         sandbox = await self._desk.sandbox(opened, access)

@@ -58,17 +58,20 @@ class Prepared:
 async def begin(scene: Scene) -> tuple[RunSettings, datetime]:
     """Resolve what applies, say that the work begins, and record when it did."""
     desk, task, run, recorder = scene.desk, scene.task, scene.run, scene.recorder
-    if why := desk.shelter.refuses(task):
-        raise TaskRefused(why)
 
     async def action() -> Json:
+        if why := desk.shelter.refuses(task):
+            raise TaskRefused(why)
         settings = await desk.publisher.settings(task, run)
         await recorder.note("started", RunStarted(settings.model, "act", settings.shown()))
         await desk.publisher.announce(task, run, settings)
-        return {"settings": settings_to_data(settings), "started": desk.clock().isoformat()}
+        started = desk.clock().isoformat()
+        return {"settings": settings_to_data(settings), "started": started, "shell": desk.shelter.shell}
 
     value = cast("dict[str, object]", await scene.steps.do("announce", action, patient=True))
     settings = settings_from_data(cast("dict[str, object]", value["settings"]))
+    # As it was when the run began: what a run does must not change with the machine that takes it up.
+    scene.lease.shell = value["shell"] is True
     return settings, datetime.fromisoformat(str(value["started"]))
 
 
@@ -82,7 +85,7 @@ async def prepare(scene: Scene) -> Prepared:
         lease.branch = task.branch if expected else task.base_branch
         live = await lease.live()
         await recorder.note("workspace", WorkspaceReady(task.branch, live.opened.base, live.opened.files))
-        system, programs = await _surroundings(lease, shell=desk.shelter.shell)
+        system, programs = await _surroundings(lease, shell=lease.shell)
         kept = await desk.store.effect(task.id, INBOX)
         return {
             "base": live.opened.base,

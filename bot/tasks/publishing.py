@@ -62,16 +62,16 @@ async def _commit(scene: Scene, prepared: Prepared, summary: str) -> str | None:
     task, run = scene.task, scene.run
 
     async def action() -> Json:
-        live = await scene.lease.live()
+        opened = await scene.lease.opened()
         subject = run.request.strip().split("\n", 1)[0] if run.seq > 1 else ""
         message = mask(comments.commit_message(subject or task.title, summary, number=task.number, task_id=task.id))
         author = await scene.desk.publisher.author(task)
-        sha = await live.workspace.commit(message, author, run.created_at, parent=prepared.base)
+        sha = await opened.workspace.commit(message, author, run.created_at, parent=prepared.base)
         if sha is not None:
-            await _keep_secrets(scene, live.workspace, prepared.base, sha)
-            stat = await live.workspace.diff_stat(prepared.base, sha)
+            await _keep_secrets(scene, opened.workspace, prepared.base, sha)
+            stat = await opened.workspace.diff_stat(prepared.base, sha)
             checked = scene.lease.commit
-            same = checked is not None and not await live.workspace.changed_paths(checked, sha)
+            same = checked is not None and not await opened.workspace.changed_paths(checked, sha)
             subject = message.split("\n", 1)[0]
             fact = CommitMade(
                 sha, subject, stat.files, stat.insertions, stat.deletions, same_tree_as=checked if same else None
@@ -122,16 +122,16 @@ async def _push(scene: Scene, prepared: Prepared, sha: str, *, beside: bool) -> 
     task, publisher = scene.task, scene.desk.publisher
 
     async def action() -> Json:
-        live = await scene.lease.live()
+        opened = await scene.lease.opened()
         aside = f"agent/{task.number}-{task.id[:8]}-run{scene.run.seq}"
         branch, expected = (aside, None) if beside else (task.branch, prepared.expected)
         if mask_known(branch) != branch:
             raise PushRejected("the branch's name holds a secret of this server: ask again with another title")
         try:
-            pushed = await publisher.push(task, live.workspace, sha, branch, expected=expected)
+            pushed = await publisher.push(task, opened.workspace, sha, branch, expected=expected)
         except BranchMoved:
             branch = aside
-            pushed = await publisher.push(task, live.workspace, sha, branch, expected=None)
+            pushed = await publisher.push(task, opened.workspace, sha, branch, expected=None)
             moved = Notice(f"`{task.branch}` has commits of others by now, so the work is beside it, on `{aside}`.")
             await scene.recorder.note("aside", moved)
         if pushed:

@@ -85,7 +85,7 @@ def _finished(life: "_Life", ending: Ending) -> RunFinished:
 
 
 def _why_no_checks(scene: Scene, environment: Environment) -> str:
-    if not scene.desk.shelter.shell:
+    if not scene.lease.shell:
         return "commands are not run here"
     return "the set-up failed" if environment.failed else ""
 
@@ -118,7 +118,9 @@ class _Life:
             settings, started = await begin(self.scene)
             limits = settings.limits
             self.guard = LimitGuard(Limits(limits.turns, limits.tokens, limits.usd, limits.minutes))
-            self.scene.lease.tools = self.scene.desk.tools(settings)
+            lease = self.scene.lease
+            tools = self.scene.desk.tools(settings)
+            lease.tools = [tool for tool in tools if lease.shell or tool.spec.name != "run"]
             prepared = await prepare(self.scene)
             self._before = prepared.heard
             finished = await self._loop(settings, started, prepared)

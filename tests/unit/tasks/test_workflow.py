@@ -387,3 +387,29 @@ async def test_a_label_added_again_during_a_run_says_nothing(world: World, last:
     assert len(script.prompts) == (2 if last.message.calls else 4)
     assert (await ended(world, task)).outcome == "done"
     assert broken_rules(list(await world.store.messages(task.id))) == []
+
+
+@pytest.mark.parametrize("at", [3, 6, 9])
+async def test_another_machine_without_a_sandbox_ends_the_run_in_words(world: World, at: int) -> None:
+    """A run that ran commands is not taken up where none can be: what was done is published, and the reason is told."""
+    task, one = await world.begin()
+    with pytest.raises(Death):
+        await Workflow(world.desk(Script(*SCRIPT)))(one.id, Mortal(world, one, at=at))
+    world.shelter = replace(world.shelter, level="none", shell=False, told="none, so no commands are run")
+    await Workflow(world.desk(Script(*SCRIPT)))(one.id, Mortal(world, one))
+    fact = await ended(world, task)
+    assert fact.outcome == "failed"
+    assert "nothing shuts them in here any more" in fact.reason
+
+
+async def test_a_run_without_commands_stays_so(world: World) -> None:
+    """A run that began without commands goes on without them where a sandbox has come meanwhile."""
+    task, one = await world.begin()
+    world.shelter = replace(world.shelter, level="none", shell=False, told="none, so no commands are run")
+    with pytest.raises(Death):
+        await Workflow(world.desk(Script(*SCRIPT)))(one.id, Mortal(world, one, at=6))
+    world.shelter = replace(world.shelter, level="bubblewrap", shell=True, told="bubblewrap")
+    script = Script(*SCRIPT)
+    await Workflow(world.desk(script))(one.id, Mortal(world, one))
+    assert (await ended(world, task)).outcome == "done"
+    assert "run" not in {tool.name for tool in script.prompts[-1].tools}
