@@ -60,6 +60,8 @@ class Project:
     repository: Mapping[str, bytes | str]
     released: Mapping[str, bytes | str]
     command: str
+    environment: Path
+    """What the operator lets commands read beside the system."""
 
 
 @pytest.fixture(scope="session")
@@ -79,9 +81,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
             raise
         pytest.skip(f"pip reaches no package index: {str(error)[-300:]}")
     command = f"PYTHONPATH=. {shlex.quote(str(python))} -m pytest -q tests"
-    config = f"version: 1\nchecks:\n  - name: tests\n    run: {json.dumps(command)}\n"
+    config = f"version: 1\nsetup: false\nchecks:\n  - name: tests\n    run: {json.dumps(command)}\n"
     repository = {**before, REGRESSION: after[REGRESSION], ".github/issuewright.yml": config}
-    return Project(repository, after, command)
+    return Project(repository, after, command, folder / "environment")
 
 
 def real_fix(project: Project) -> list[Replacement]:
@@ -153,7 +155,7 @@ def test_a_real_bug_is_mended_and_its_own_tests_show_it(project: Project, folder
     begun = time.monotonic()
     played = script(project.command, real_fix(project))
     with Stage(folder, played, project.repository).open() as stage:
-        with stage.serving():
+        with stage.serving(ISSUEWRIGHT_SANDBOX__PATHS=str(project.environment)):
             issue = stage.labelled(TITLE, BODY)
             told = stage.story_ends(issue.number)
         assert stage.model.problems == []
