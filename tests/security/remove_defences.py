@@ -94,7 +94,7 @@ DEFENCES = (
     ),
     Defence(
         "limits of other processes", f"{HELPER}/seccomp.py",
-        '"prlimit64": (302, 261, 0), "setpriority": (141, 140, 1), ', "",
+        '"prlimit64": (302, 261, 0, -1), "setpriority": (141, 140, 1, 0), ', "",
         VERSION,
     ),
     Defence(
