@@ -174,7 +174,11 @@ def command(text: str) -> Turn:
 
 def test_a_command_dies_with_its_worker_and_leaves_no_trace(folder: Path) -> None:
     """SIGKILL during a command: soon nothing of it runs, and the next worker runs it on the tree before it."""
-    first = folder / "first"
+    # What decides lies outside, where commands may only look.
+    sign = folder / "sign"
+    sign.mkdir(mode=0o755)
+    shown = {"ISSUEWRIGHT_SANDBOX__PATHS": str(sign)}
+    first = sign / "first"
     first.touch()
     told = script(
         "slowly",
@@ -184,14 +188,14 @@ def test_a_command_dies_with_its_worker_and_leaves_no_trace(folder: Path) -> Non
         FINISH,
     )
     with Stage(folder, told, FILES).open() as stage:
-        with living(stage) as process:
+        with living(stage, **shown) as process:
             stage.labelled("Do it slowly")
             until(lambda: sleepers(stage) or None, f"the command; {stage.log()}")
             process.kill()
             process.wait()
             until(lambda: True if not helpers(stage) else None, "the end of the command", 10)
         first.unlink()
-        with stage.serving():
+        with stage.serving(**shown):
             assert stage.story_ends(1).startswith("**Done**")
         (pull,) = stage.pulls()
         assert pull.pull is not None
@@ -202,11 +206,8 @@ def test_a_command_dies_with_its_worker_and_leaves_no_trace(folder: Path) -> Non
 
 def test_a_polite_signal_lets_the_step_in_flight_end(folder: Path) -> None:
     """SIGTERM during a command, and during an answer of the model: exit 0 within the grace, and neither is repeated."""
-    ran = folder / "ran"
-    ran.mkdir()
-    ran.chmod(0o777)
     slow = Turn(calls=[Call("read", {"path": "greet.txt"})], delay_s=2.0)
-    told = script("slowly", MEND, command(f"echo x >> {ran}/count; sleep 2"), slow, FINISH)
+    told = script("slowly", MEND, command("echo x >> count.txt; sleep 2"), slow, FINISH)
     with Stage(folder, told, FILES).open() as stage:
         moments = (
             lambda: True if sleepers(stage) else None,
@@ -224,7 +225,9 @@ def test_a_polite_signal_lets_the_step_in_flight_end(folder: Path) -> None:
                 assert stage.pulls() == []
         with stage.serving():
             assert stage.story_ends(1).startswith("**Done**")
-        assert (ran / "count").read_text() == "x\n"
+        (pull,) = stage.pulls()
+        assert pull.pull is not None
+        assert stage.git("show", f"{pull.pull.head_ref}:count.txt") == "x"
         assert set(asked(stage).values()) == {1}
         assert stage.model.problems == []
 
