@@ -85,7 +85,8 @@ def _key(access: Access, name: str) -> str:
 
 
 def _anthropic(settings: ServerSettings, entry: ModelEntry) -> Model:
-    from bot.llm.anthropic import BASE_URL, AnthropicModel, ClientOptions
+    from bot.llm.anthropic import BASE_URL, AnthropicModel
+    from bot.llm.transport import ClientOptions
 
     access, network = settings.anthropic, settings.network
     return AnthropicModel(
@@ -98,9 +99,9 @@ def _anthropic(settings: ServerSettings, entry: ModelEntry) -> Model:
 
 
 def _openai(settings: ServerSettings, entry: ModelEntry) -> Model:
-    from bot.llm.anthropic import ClientOptions
     from bot.llm.openai_client import Endpoint
     from bot.llm.openai_responses import OpenAIResponsesModel
+    from bot.llm.transport import ClientOptions
 
     access, network = settings.openai, settings.network
     key = "" if access.base_url is not None and access.api_key is None else _key(access, entry.name)
@@ -110,10 +111,10 @@ def _openai(settings: ServerSettings, entry: ModelEntry) -> Model:
 
 
 def _openai_chat(settings: ServerSettings, entry: ModelEntry) -> Model:
-    from bot.llm.anthropic import ClientOptions
     from bot.llm.openai_chat import OpenAIChatModel
     from bot.llm.openai_client import Endpoint
     from bot.llm.openai_errors import Provider
+    from bot.llm.transport import ClientOptions
 
     access, network = settings.openai_chat, settings.network
     if access.base_url is None:
@@ -126,11 +127,11 @@ def _openai_chat(settings: ServerSettings, entry: ModelEntry) -> Model:
 
 
 def _azure(settings: ServerSettings, entry: ModelEntry) -> Model:
-    from bot.llm.anthropic import ClientOptions
     from bot.llm.openai_client import Endpoint
     from bot.llm.openai_errors import Provider
     from bot.llm.openai_responses import OpenAIResponsesModel
     from bot.llm.openai_responses_wire import reasons
+    from bot.llm.transport import ClientOptions
 
     access, network = settings.azure, settings.network
     if access.base_url is None or access.api_version is None:
@@ -149,8 +150,8 @@ def _azure(settings: ServerSettings, entry: ModelEntry) -> Model:
 
 
 def _google(settings: ServerSettings, entry: ModelEntry) -> Model:
-    from bot.llm.anthropic import ClientOptions
     from bot.llm.google import BASE_URL, GoogleModel
+    from bot.llm.transport import ClientOptions
 
     access, network = settings.google, settings.network
     key = "" if access.base_url is not None and access.api_key is None else _key(access, entry.name)

@@ -2,13 +2,11 @@
 
 import asyncio
 import json
-import ssl
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bot.domain.messages import Message, Prompt, Reply, TextPart, Usage
@@ -18,6 +16,7 @@ from bot.llm.anthropic_reply import Event, ReplyBuilder
 from bot.llm.anthropic_wire import Thinking, events_of, to_wire
 from bot.llm.base import OnText
 from bot.llm.discarded import with_usage
+from bot.llm.transport import ClientOptions, connecting, unreached
 from bot.redaction import mask, masked
 
 if TYPE_CHECKING:
@@ -25,25 +24,10 @@ if TYPE_CHECKING:
 
 BASE_URL = "https://api.anthropic.com"
 """Named here, since the SDK would else look into the environment."""
-CONNECT_TIMEOUT_S = 10.0
-SILENCE_TIMEOUT_S = 300.0
-"""Longest silence inside a stream; the API pings while it thinks."""
 RESENDS = 3
 """How often a paused reply is sent back to be continued."""
 MIN_THINKING_TOKENS = 1024
 """Source: https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking"""
-
-
-@dataclass(frozen=True, slots=True)
-class ClientOptions:
-    """How the API is reached."""
-
-    ca_bundle: Path | None = None
-    """Certificates (PEM) that are trusted on top of the system's."""
-    https_proxy: str | None = None
-    """Proxy for all requests, with its login; None: none, whatever the environment says."""
-    silence_timeout_s: float = SILENCE_TIMEOUT_S
-    """Longest silence of the API before a request counts as lost."""
 
 
 class AnthropicModel:
@@ -174,7 +158,7 @@ class AnthropicModel:
             headers = error.response.headers
             raise error_for(error.status_code, masked(error.body), headers=headers, now_s=self._clock()) from error
         except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
-            raise self._unreached(error) from error
+            raise unreached(error, self._name, self._base_url) from error
         except (anthropic.AnthropicError, httpx2.InvalidURL, ValueError) as error:
             raise ModelRejected(
                 f"The request to {self._name} at {self._base_url} cannot be made: {mask(str(error))}"
@@ -202,48 +186,19 @@ class AnthropicModel:
         import anthropic  # noqa: PLC0415 - costs 1.3 s of CPU
         import httpx2  # noqa: PLC0415 - comes with the SDK
 
-        timeout = httpx2.Timeout(self._options.silence_timeout_s, connect=CONNECT_TIMEOUT_S)
         try:
-            trusted = ssl.create_default_context()
-            if self._options.ca_bundle is not None:
-                trusted.load_verify_locations(self._options.ca_bundle)
-            proxy = self._options.https_proxy
-            # A proxy that is spoken to over TLS may have a certificate of the same authority.
-            through = (
-                httpx2.Proxy(proxy, ssl_context=trusted if proxy.startswith("https:") else None) if proxy else None
-            )
+            how = connecting(self._options)
             return anthropic.AsyncAnthropic(
                 api_key=self._api_key,
                 base_url=self._base_url,
                 max_retries=self._max_retries,
-                timeout=timeout,
+                timeout=how.timeout,
                 http_client=anthropic.DefaultAsyncHttpxClient(
-                    verify=trusted, proxy=through, timeout=timeout, trust_env=False
+                    verify=how.verify, proxy=how.proxy, timeout=how.timeout, trust_env=False
                 ),
             )
-        except OSError as error:
-            raise OperatorError(f"The certificates in {self._options.ca_bundle} cannot be read: {error}") from error
         except (ValueError, httpx2.InvalidURL) as error:
             raise OperatorError(f"{self._name} cannot be reached at {self._base_url}: {mask(str(error))}") from error
-
-    def _unreached(self, error: Exception) -> ModelError:
-        import httpx2  # noqa: PLC0415 - comes with the SDK
-
-        cause = error.__cause__ or error
-        reason = mask(str(cause) or type(cause).__name__)
-        if isinstance(cause, httpx2.ProxyError) and reason.startswith("407"):
-            return ModelRejected(
-                f"The proxy wants a login before it connects to {self._base_url} ({reason}). Set "
-                "ISSUEWRIGHT_NETWORK__HTTPS_PROXY_LOGIN, or name a file in `network.https_proxy_login_file`"
-            )
-        if isinstance(cause, httpx2.ProxyError) and reason.startswith("4"):
-            return ModelRejected(f"The proxy does not connect to {self._base_url} ({reason}). Allow that host there")
-        if "CERTIFICATE_VERIFY_FAILED" in reason:
-            return ModelRejected(
-                f"The certificate at {self._base_url} is not trusted. Set `network.ca_bundle` to your certificates: "
-                f"{reason}"
-            )
-        return ModelUnavailable(f"{self._name} cannot be reached at {self._base_url}: {reason}")
 
 
 def _told(kind: str, raw: bytes) -> list[Event]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from bot.domain.messages import Prompt, Reply
 from bot.errors import MalformedReply, ModelError, ModelRefused, ModelRejected, ModelUnavailable, OperatorError
-from bot.llm.anthropic import ClientOptions
 from bot.llm.anthropic_wire import Thinking
 from bot.llm.base import OnText
 from bot.llm.discarded import with_usage
@@ -17,7 +16,7 @@ from bot.llm.google_errors import KEY, error_for
 from bot.llm.google_reply import Chunk, ReplyBuilder
 from bot.llm.google_wire import path_of, to_wire
 from bot.llm.openai_client import ApiKey
-from bot.llm.transport import connecting, unreached
+from bot.llm.transport import ClientOptions, connecting, unreached
 from bot.redaction import mask, masked
 
 if TYPE_CHECKING:
@@ -158,10 +157,7 @@ class GoogleModel:
         except google.genai.errors.UnknownApiResponseError as error:
             raise MalformedReply(f"The stream of {self._name} cannot be read: {mask(str(error))[:500]}") from error
         except httpx2.HTTPError as error:
-            # Other SDKs put an error of their own around it, and `unreached` looks behind that.
-            around = ConnectionError()
-            around.__cause__ = error
-            raise unreached(around, self._name, self._base_url) from error
+            raise unreached(error, self._name, self._base_url) from error
         except (httpx2.InvalidURL, ValueError) as error:
             raise ModelRejected(
                 f"The request to {self._name} at {self._base_url} cannot be made: {mask(str(error))}"

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Callable
 
 from bot.domain.messages import Prompt, Reply
-from bot.llm.anthropic import ClientOptions
 from bot.llm.base import OnText
 from bot.llm.openai_chat_reply import ReplyBuilder
 from bot.llm.openai_chat_wire import COMPATIBLE, OPENAI, Habits, events_of, to_wire
 from bot.llm.openai_client import Endpoint, OpenAIClient
+from bot.llm.transport import ClientOptions
 
 PATH = "/chat/completions"
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from bot.domain.messages import Reply, Usage
 from bot.errors import MalformedReply, ModelError, ModelRefused, ModelRejected, ModelUnavailable, OperatorError
-from bot.llm.anthropic import ClientOptions
 from bot.llm.base import OnText
 from bot.llm.discarded import with_usage
 from bot.llm.openai_errors import OPENAI, Provider, error_for
 from bot.llm.openai_events import DONE, Event
-from bot.llm.transport import connecting, unreached
+from bot.llm.transport import ClientOptions, connecting, unreached
 from bot.redaction import mask, masked
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Callable
 
 from bot.domain.messages import Prompt, Reply
-from bot.llm.anthropic import ClientOptions
 from bot.llm.base import OnText
 from bot.llm.openai_client import Endpoint, OpenAIClient
 from bot.llm.openai_responses_reply import ReplyBuilder
 from bot.llm.openai_responses_wire import Reasoning, events_of, reasons, to_wire
+from bot.llm.transport import ClientOptions
 
 PATH = "/responses"
 

@@ -2,14 +2,31 @@
 
 import ssl
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.errors import ModelError, ModelRejected, ModelUnavailable, OperatorError
-from bot.llm.anthropic import CONNECT_TIMEOUT_S, ClientOptions
 from bot.redaction import mask
 
 if TYPE_CHECKING:
     import httpx2
+
+
+CONNECT_TIMEOUT_S = 10.0
+SILENCE_TIMEOUT_S = 300.0
+"""Longest silence inside a stream; the APIs ping while a model thinks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOptions:
+    """How the API is reached."""
+
+    ca_bundle: Path | None = None
+    """Certificates (PEM) that are trusted on top of the system's."""
+    https_proxy: str | None = None
+    """Proxy for all requests, with its login; None: none, whatever the environment says."""
+    silence_timeout_s: float = SILENCE_TIMEOUT_S
+    """Longest silence of the API before a request counts as lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +69,8 @@ def unreached(error: Exception, name: str, base_url: str) -> ModelError:
     """
     import httpx2  # noqa: PLC0415 - costs time; it comes with the SDKs
 
-    cause = error.__cause__ or error
+    # An SDK puts an error of its own around the transport's.
+    cause = error if isinstance(error, httpx2.HTTPError) else error.__cause__ or error
     reason = mask(str(cause) or type(cause).__name__)
     if isinstance(cause, httpx2.ProxyError) and reason.startswith("407"):
         return ModelRejected(

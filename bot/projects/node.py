@@ -19,7 +19,7 @@ def recipe(files: Files) -> Recipe | None:
     manager, command = _manager(files)
     wanted = _asked(files["package.json"], manager) or manager
     # The manager itself comes from the index where the machine has none. Not by `--global --prefix`, with which npm
-    # would no longer read the machine's own configuration: https://docs.npmjs.com/cli/v11/configuring-npm/npmrc
+    # would no longer read the machine's own configuration.
     place = 'mkdir -p "$ISSUEWRIGHT_NODE" && cd "$ISSUEWRIGHT_NODE" && echo "{}" >package.json'
     found = f"command -v {manager} >/dev/null || ( {place} && npm install {_QUIET} {wanted} )"
     locks = [name for name in WANTED if name in files]

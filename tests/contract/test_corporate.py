@@ -15,7 +15,8 @@ from bot.domain.messages import Message, Prompt, TextPart
 from bot.domain.refs import RepositoryRef
 from bot.errors import BotError, Forbidden, ModelRejected, WorkspaceError
 from bot.github.client import GitHubAppClient
-from bot.llm.anthropic import AnthropicModel, ClientOptions
+from bot.llm.anthropic import AnthropicModel
+from bot.llm.transport import ClientOptions
 from bot.testing.hub.hub import Hub
 from bot.testing.hub.server import HubServer
 from bot.testing.model.script import Conversation, Script, Turn

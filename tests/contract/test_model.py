@@ -36,10 +36,11 @@ from bot.errors import (
     ModelUnavailable,
     OperatorError,
 )
-from bot.llm.anthropic import AnthropicModel, ClientOptions
+from bot.llm.anthropic import AnthropicModel
 from bot.llm.base import Model
 from bot.llm.discarded import usage_of
 from bot.llm.retrying import Retrying
+from bot.llm.transport import ClientOptions
 from bot.testing.model.reply import Call, Fault
 from bot.testing.model.script import Conversation, Script, Turn
 from bot.testing.model.server import ScriptedModel

@@ -8,9 +8,9 @@ import pytest
 
 from bot.domain.messages import Message, Prompt, TextPart
 from bot.errors import BotError, ModelRejected
-from bot.llm.anthropic import ClientOptions
 from bot.llm.openai_chat import OpenAIChatModel
 from bot.llm.openai_client import Endpoint
+from bot.llm.transport import ClientOptions
 from bot.testing.model.openai_server import ScriptedOpenAI
 from bot.testing.model.script import Conversation, Script, Turn
 from tests.contract.corporate import Network, company

@@ -26,12 +26,12 @@ from bot.errors import (
     ModelUnavailable,
     OperatorError,
 )
-from bot.llm.anthropic import ClientOptions
 from bot.llm.discarded import usage_of
 from bot.llm.openai_chat import OpenAIChatModel
 from bot.llm.openai_client import Endpoint
 from bot.llm.openai_responses import OpenAIResponsesModel
 from bot.llm.retrying import Retrying
+from bot.llm.transport import ClientOptions
 from bot.testing.model.openai_server import ScriptedOpenAI
 from bot.testing.model.reply import Call, Fault
 from bot.testing.model.script import Conversation, Script, Turn

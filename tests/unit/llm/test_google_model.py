@@ -22,10 +22,10 @@ from bot.errors import (
     ModelUnavailable,
     OperatorError,
 )
-from bot.llm.anthropic import ClientOptions
 from bot.llm.discarded import usage_of
 from bot.llm.google import GoogleModel
 from bot.llm.google_wire import from_wire, to_wire
+from bot.llm.transport import ClientOptions
 from tests.contract.corporate import company
 from tests.unit.llm.cassettes import ROOT, interactions
 from tests.unit.llm.google_peer import Answer, events, serving
