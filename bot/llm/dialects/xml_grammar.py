@@ -52,6 +52,8 @@ class XmlGrammar:
         """The tag that stood alone on the line before, where it is no tool's."""
         self._loose: set[str] = set()
         """Tools of calls that are closed, but may have been closed by the text in them."""
+        self._ended: set[str] = set()
+        """Tools of closed calls that had a value without an id, be it ever so short."""
         self._call: Given | None = None
         self._fault = ""
         """The first thing that is wrong with a call whose end is certain all the same."""
@@ -82,7 +84,8 @@ class XmlGrammar:
         return "" if self._call is None else f"`{self._closer or f'</{self._call.shape.name}>'}`"
 
     def _text(self, line: str) -> Sequence[Event] | None:
-        if any(f"</{name}>" in line for name in self._loose):
+        # Also in what looks like code: the text of a call may have closed it and then opened a fence.
+        if any(f"</{name}>" in line for name in self._ended):
             return self._twice()
         if self._fences.take(line) or not line.strip():
             return None
@@ -193,6 +196,8 @@ class XmlGrammar:
             return self._twice()
         if self._is_loose:
             self._loose.add(tool)
+        if self._closers:
+            self._ended.add(tool)
         self._call = None
         return [Fault(self._fault, tool) if self._fault else Called(tool, call.arguments)]
 
