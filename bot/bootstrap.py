@@ -232,12 +232,11 @@ def _network(settings: ServerSettings) -> "Network":
     return Network(machine, upstream=upstream, ca_bundle=bundle, private=settings.sandbox.private_hosts)
 
 
-def offered_tools(settings: RunSettings, *, shell: bool) -> Sequence[Tool]:
-    """Choose the tools that are offered: all of them where commands may run, else those for files."""
+def offered_tools(settings: RunSettings) -> Sequence[Tool]:
+    """Choose the tools that are offered: all of them, until there are modes."""
     from bot.tools.standard import standard_tools
 
-    tools = standard_tools(command_s=settings.limits.command_s)
-    return tools if shell else [tool for tool in tools if tool.spec.name != "run"]
+    return standard_tools(command_s=settings.limits.command_s)
 
 
 def bind(tools: Sequence[Tool], sandbox: Sandbox, ledger: FileLedger) -> Toolset:
@@ -266,7 +265,7 @@ def make_desk(
         publisher=publisher,
         shelter=shelter(chosen),
         sandbox=sandboxes(settings, chosen),
-        tools=lambda applied: offered_tools(applied, shell=chosen.shell),
+        tools=offered_tools,
         toolset=bind_tools,
         model=lambda name, on_retry: make_model(settings, catalogue, name, on_retry),
         price_usd=price(catalogue),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bot.errors import OperatorError
 from bot.sandbox.base import Proxy
 from bot.sandbox.egress.allowed import Allowed
 from bot.sandbox.egress.environment import proxy_environment
@@ -122,11 +123,17 @@ def with_system_certificates(own: Path, target: Path) -> Path:
     """Write a file with the system's certificates and a company's own, readable for everybody; return it.
 
     Tools trust one file alone, so that it has to hold both.
+
+    Raises:
+        OperatorError: the company's file cannot be read, or is no text.
     """
     # Not `cafile`, which a variable of the environment may replace by the company's own.
     places = (ssl.get_default_verify_paths().openssl_cafile, *_SYSTEM)
     system = next((Path(place) for place in places if place and Path(place).is_file()), None)
-    texts = [path.read_text(encoding="utf-8") for path in (system, own) if path is not None]
+    try:
+        texts = [path.read_text(encoding="utf-8") for path in (system, own) if path is not None]
+    except (OSError, UnicodeDecodeError) as error:
+        raise OperatorError(f"The certificates in `network.ca_bundle` ({own}) cannot be read: {error}") from error
     target.write_text("\n".join(texts), encoding="utf-8")
     target.chmod(0o644)
     return target

@@ -58,6 +58,14 @@ async def test_wrong_names(machine: Machine) -> None:
             await Network(machine).way([name])
 
 
+def test_certificates_that_cannot_be_read_are_the_operators(tmp_path: Path) -> None:
+    """A missing file, and one that is no text, are told with the setting's name."""
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    for name in ("missing", "binary"):
+        with pytest.raises(OperatorError, match=r"network\.ca_bundle"):
+            with_system_certificates(tmp_path / name, tmp_path / "made.pem")
+
+
 def test_certificates_hold_both(tmp_path: Path) -> None:
     """Tools trust one file alone: it has the company's certificates and those of the system."""
     own = tmp_path / "own.pem"
