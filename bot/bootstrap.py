@@ -170,7 +170,7 @@ async def choose_sandbox(settings: ServerSettings) -> Chosen:
 
 def shelter(chosen: Chosen) -> Shelter:
     """Say what tasks have to know of the sandbox."""
-    return Shelter(chosen.level, chosen.shell, chosen.told)
+    return Shelter(chosen.level, chosen.shell)
 
 
 def sandboxes(settings: ServerSettings, chosen: Chosen) -> Callable[[Opened, Access], Awaitable[Sandbox]]:

@@ -136,7 +136,7 @@ class PullView:
     """The model's own account, shown as its word."""
     meter: Meter
     sandbox: str
-    """What held the commands, as `bubblewrap`; `none` is said plainly."""
+    """What held the commands, as `bubblewrap`; `none` is said plainly, and empty means that none were run."""
     closes: int | None = None
     """The issue that merging closes; None for a task that began on a pull request."""
     commits: int = 1
@@ -191,12 +191,19 @@ def pull_body(view: PullView) -> str:
     parts.append(_meter(view.meter))
     if view.settings:
         parts.append(_setting_details(view.settings))
-    sandbox = f"in the sandbox `{pieces.plain(view.sandbox)}`" if view.sandbox != "none" else "without a sandbox"
-    parts.append(
-        f"Commands ran {sandbox}."
-        f" Comment `{pieces.plain(view.word)} fix <what to change>` for a further commit on this branch."
-    )
+    further = f"Comment `{pieces.plain(view.word)} fix <what to change>` for a further commit on this branch."
+    parts.append(f"{_shut_in(view.sandbox)} {further}")
     return text.cut("\n\n".join(parts), tail=view.marker)
+
+
+def _shut_in(level: str) -> str:
+    match level:
+        case "":
+            return "No commands were run, since nothing on the server can shut them in."
+        case "none":
+            return "Commands ran without a sandbox."
+        case _:
+            return f"Commands ran in the sandbox `{pieces.plain(level)}`."
 
 
 def commit_message(subject: str, body: str, *, number: int, task_id: str) -> str:

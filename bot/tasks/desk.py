@@ -93,8 +93,6 @@ class Shelter:
     level: str
     shell: bool
     """Whether commands are run at all."""
-    told: str
-    """The level as people read it."""
 
     def refuses(self, task: Task) -> str:
         """Say why this task is not worked on here; empty where it is."""

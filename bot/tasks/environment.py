@@ -22,6 +22,7 @@ from bot.tasks.scene import Scene
 from bot.workspace.base import Opened
 from bot.workspace.prepared import Held, PreparedFolders, own_folder
 
+NO_COMMANDS = "No commands are run here, since nothing on this server can shut them in."
 OUTPUT_CHARS = 4_000
 """Of the output of the command that failed; its head and its tail."""
 PROJECT_FILES = 400
@@ -134,7 +135,7 @@ class _Work:
         scene, folders = self._scene, self._scene.desk.environments
         live = await scene.lease.live()
         if not scene.lease.shell:
-            text = f"Commands are not run here ({scene.desk.shelter.told}): nothing was set up and no check was run."
+            text = f"{NO_COMMANDS} Nothing was set up and no check was run."
             await scene.recorder.note("environment", Notice(text))
             return Environment()
         # A person's own checkout is set up by that person, and not ours to install into.

@@ -104,8 +104,8 @@ class Lease:
     def _require_shell(self) -> None:
         if self.shell and not self._desk.shelter.shell:
             raise SandboxError(
-                "This run began where commands are run, and nothing shuts them in here any more "
-                f"({self._desk.shelter.told}). Ask again once the server has its sandbox back."
+                "This run began where commands are run, and nothing shuts them in here any more. "
+                "Ask again once the server has its sandbox back."
             )
 
     async def refit(self, fit: Fit) -> None:

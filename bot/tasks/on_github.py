@@ -162,7 +162,7 @@ class GitHubPublisher:
                 request="\n\n---\n\n".join(asked),
                 summary=work.summary,
                 meter=meter,
-                sandbox=self._shelter.told,
+                sandbox=self._shelter.level if self._shelter.shell else "",
                 closes=task.number if task.kind == "issue" else None,
                 files=commit.files if commit else 0,
                 insertions=commit.insertions if commit else 0,

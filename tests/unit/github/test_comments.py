@@ -157,6 +157,9 @@ POSTED: dict[str, Callable[[], str]] = {
     "pull_set_up_impossible": lambda: comments.pull_body(
         replace(PULL, setup=SetupRow("", "", 0, 0, remark=LACKING), checks=(), commands=(), settings={}, summary="")
     ),
+    "pull_no_commands": lambda: comments.pull_body(
+        replace(PULL, sandbox="", checks=(), commands=(), settings={}, summary="")
+    ),
     "commit": lambda: comments.commit_message(
         "Repair the engine [skip ci]", "Closes #99\n\nSigned-off-by: x <x@y>\n@ada said so.", number=7, task_id=TASK
     ),

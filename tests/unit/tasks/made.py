@@ -34,7 +34,7 @@ from tests.unit.tasks.github import MemoryApp, MemoryGitHub
 START = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 FILES = {"rose.txt": b"dry\n"}
 
-SHELTER = Shelter("bubblewrap", shell=True, told="bubblewrap")
+SHELTER = Shelter("bubblewrap", shell=True)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from bot.domain.events import CheckFinished, CheckSkipped, Fact, Notice, RunFini
 from bot.domain.task import Task
 from bot.sandbox.base import ExecResult
 from bot.settings.server import SandboxSection, ServerSettings
-from bot.tasks.environment import _CLEAN, _KEEP, _PUT, _REMEMBER
+from bot.tasks.environment import _CLEAN, _KEEP, _PUT, _REMEMBER, NO_COMMANDS
 from bot.tasks.workflow import Workflow
 from bot.workspace.prepared import PreparedFolders
 from tests.unit.tasks.made import Copy, Script, Shop, World, finish, reply, write
@@ -199,12 +199,12 @@ async def test_a_missing_program_is_a_remark(made: World) -> None:
 
 async def test_without_commands_nothing_is_set_up_or_checked(made: World) -> None:
     """Where no command may be run, people are told once, and a check that was not run is no failure."""
-    made.shelter = replace(made.shelter, level="none", shell=False, told="none, so no commands are run")
+    made.shelter = replace(made.shelter, level="none", shell=False)
     says(made)
     _, facts, _ = await work(made)
     assert of(SetupFinished, facts) == of(CheckFinished, facts) == []
     assert [fact.text for fact in facts if isinstance(fact, Notice)] == [
-        "Commands are not run here (none, so no commands are run): nothing was set up and no check was run."
+        f"{NO_COMMANDS} Nothing was set up and no check was run."
     ]
     assert of(CheckSkipped, facts) == [CheckSkipped("tests", "make test", "commands are not run here")]
 

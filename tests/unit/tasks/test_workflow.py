@@ -395,7 +395,7 @@ async def test_another_machine_without_a_sandbox_ends_the_run_in_words(world: Wo
     task, one = await world.begin()
     with pytest.raises(Death):
         await Workflow(world.desk(Script(*SCRIPT)))(one.id, Mortal(world, one, at=at))
-    world.shelter = replace(world.shelter, level="none", shell=False, told="none, so no commands are run")
+    world.shelter = replace(world.shelter, level="none", shell=False)
     await Workflow(world.desk(Script(*SCRIPT)))(one.id, Mortal(world, one))
     fact = await ended(world, task)
     assert fact.outcome == "failed"
@@ -405,10 +405,10 @@ async def test_another_machine_without_a_sandbox_ends_the_run_in_words(world: Wo
 async def test_a_run_without_commands_stays_so(world: World) -> None:
     """A run that began without commands goes on without them where a sandbox has come meanwhile."""
     task, one = await world.begin()
-    world.shelter = replace(world.shelter, level="none", shell=False, told="none, so no commands are run")
+    world.shelter = replace(world.shelter, level="none", shell=False)
     with pytest.raises(Death):
         await Workflow(world.desk(Script(*SCRIPT)))(one.id, Mortal(world, one, at=6))
-    world.shelter = replace(world.shelter, level="bubblewrap", shell=True, told="bubblewrap")
+    world.shelter = replace(world.shelter, level="bubblewrap", shell=True)
     script = Script(*SCRIPT)
     await Workflow(world.desk(script))(one.id, Mortal(world, one))
     assert (await ended(world, task)).outcome == "done"
