@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 
 from bot import log
 from bot.errors import OperatorError
+from bot.facts import price
 from bot.github.base import GitHubApp
-from bot.models import make_model, price
+from bot.models import check_provider, make_model
 from bot.redaction import register_secret
 from bot.sandbox.base import Access, Place, Sandbox
 from bot.sandbox.choose import Chosen
@@ -258,7 +259,9 @@ def make_desk(
     """Fill a worker's desk."""
     from bot.workspace.prepared import PreparedFolders
 
-    catalogue = load_catalogue()
+    for name in (settings.models.act, *settings.models.fallback):
+        check_provider(name)
+    catalogue = load_catalogue(settings.models.catalogue)
     return Desk(
         store=store,
         workspaces=workspaces or make_workspaces(settings),
@@ -267,8 +270,8 @@ def make_desk(
         sandbox=sandboxes(settings, chosen),
         tools=offered_tools,
         toolset=bind_tools,
-        model=lambda name, on_retry: make_model(settings, catalogue, name, on_retry),
-        price_usd=price(catalogue),
+        model=lambda name, tell, meter: make_model(settings, catalogue, name, tell, meter),
+        price_usd=price(settings, catalogue),
         environments=PreparedFolders(settings.state_dir),
         clock=now,
     )

@@ -181,12 +181,17 @@ class Interrupt(Exception):
 class LimitReached(Interrupt):
     """A limit of the run is reached; what was done is kept."""
 
-    def __init__(self, what: str, value: float, limit: float) -> None:
-        super().__init__(f"{what}: {value:g} of {limit:g}")
+    def __init__(self, what: str, value: float, limit: float, remark: str = "") -> None:
+        super().__init__(f"{what}: {_figure(value)} of {_figure(limit)}" + (f" ({remark})" if remark else ""))
         self.what = what
         """`turns`, `tokens`, `usd`, `minutes`, `format_errors` or `repeats`."""
         self.value = value
         self.limit = limit
+        self.remark = remark
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"  # noqa: PLR2004 - from here on, digits in groups
 
 
 class Cancelled(Interrupt):

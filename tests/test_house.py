@@ -19,7 +19,7 @@ from bot import errors
 ROOT = Path(__file__).parents[1]
 MODULE_LINES = 500
 FUNCTION_LINES = 60
-HEAVY = ("anthropic", "openai", "dbos", "fastapi", "githubkit", "sqlalchemy")
+HEAVY = ("anthropic", "openai", "google.genai", "dbos", "fastapi", "githubkit", "sqlalchemy")
 HELP = """\
 import sys
 sys.argv = ["issuewright", "--help"]
@@ -206,6 +206,7 @@ def test_the_license_is_there() -> None:
     "pattern",
     [
         "agent/prompts/*.md",
+        "agent/prompts/*.md.j2",
         "cli/demo/script.yaml",
         "cli/demo/project/tests/test_cart.py",
         "cli/demo/project/.github/issuewright.yml",

@@ -24,20 +24,24 @@ class Dispatched:
     """What the model said when it called `finish`; None where it did not."""
     readable: bool
     """Whether at least one call could be read."""
+    outputs: tuple[ToolOutput, ...]
+    """What each tool gave, in the order of the calls."""
 
 
 async def dispatch(turn: int, calls: Sequence[ToolCall], toolset: Toolset) -> Dispatched:
     """Run the calls one after another; behind `finish` nothing runs."""
     results: list[ToolResult] = []
+    outputs: list[ToolOutput] = []
     summary: str | None = None
     readable = False
     for index, call in enumerate(calls):
         output = await _one(turn, index, call, toolset, finished=summary is not None)
-        results.append(ToolResult(call.id, output.text, is_error=output.is_error))
+        results.append(ToolResult(call.id, output.text, is_error=output.is_error, images=tuple(output.images)))
+        outputs.append(output)
         readable = readable or not output.malformed
         if output.finished:
             summary = output.text
-    return Dispatched(tuple(results), summary, readable)
+    return Dispatched(tuple(results), summary, readable, tuple(outputs))
 
 
 async def _one(turn: int, index: int, call: ToolCall, toolset: Toolset, *, finished: bool) -> ToolOutput:

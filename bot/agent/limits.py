@@ -2,17 +2,18 @@
 
 import hashlib
 import json
-from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from bot.agent.conduct import Circles
+from bot.domain.context import thousands
 from bot.domain.messages import ToolCall, ToolResult, Usage
 from bot.errors import LimitReached
 
 FORMAT_ERRORS = 3
 """Replies in a row whose calls could not be read; mini-swe-agent and Cline stop at the same number."""
-REPEATS_WARN = 3
-REPEATS_STOP = 5
-"""The same call with the same result; in 845 recorded real calls the longest such run was 1."""
+NEARING = 0.75
+"""Share of a limit from which on the model is told that it comes near."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +48,31 @@ class LimitGuard:
         self.limits = limits
         self.spent = Spent()
         self._format_errors = 0
-        self._seen: set[str] = set()
-        self._repeats: Counter[str] = Counter()
+        self._circles = Circles()
+        self._told: set[str] = set()
 
     def check(self) -> None:
         """Raise LimitReached where the next request would go beyond a limit."""
-        spent, limits = self.spent, self.limits
-        if spent.turns >= limits.turns:
-            raise LimitReached("turns", spent.turns, limits.turns)
-        if spent.usage.total_tokens >= limits.tokens:
-            raise LimitReached("tokens", spent.usage.total_tokens, limits.tokens)
-        if spent.usd is not None and spent.usd >= limits.usd:
-            raise LimitReached("usd", spent.usd, limits.usd)
-        if spent.seconds >= limits.minutes * 60:
-            raise LimitReached("minutes", spent.seconds / 60, limits.minutes)
+        for what, used, limit, _ in self._figures():
+            if used >= limit:
+                raise LimitReached(what, used, limit)
+
+    def nearing(self) -> Sequence[str]:
+        """Return a line for the model for each limit that comes near, each once in a run."""
+        lines = []
+        for what, used, limit, words in self._figures():
+            if used >= NEARING * limit and what not in self._told:
+                self._told.add(what)
+                lines.append(
+                    f"The harness: {words} are used. At the limit your work is taken as it stands, so come to an end: "
+                    "complete what you have begun, check it, and call `finish`."
+                )
+        return lines
+
+    @property
+    def budget(self) -> str:
+        """What is used of each limit, in a sentence for the model."""
+        return f"Used so far: {', '.join(words for _, _, _, words in self._figures())}."
 
     def replied(self, usage: Usage, usd: float | None, elapsed_s: float) -> None:
         """Count one reply.
@@ -79,21 +91,28 @@ class LimitGuard:
         if self._format_errors >= FORMAT_ERRORS:
             raise LimitReached("format_errors", self._format_errors, FORMAT_ERRORS)
 
-    def repeated(self, call: ToolCall, result: ToolResult) -> bool:
+    def repeated(self, call: ToolCall, result: ToolResult, *, changed: bool = False) -> bool:
         """Count a call with its result; True where the model should be told that it repeats itself.
 
-        The result is part of the key: a test that is run again and again with other outcomes is no repetition. What
-        was never seen before is progress, behind which the count begins anew: a linter may pass after each of many
-        edits.
+        The result is part of the key: a test that is run again and again with other outcomes is no repetition.
+
+        Args:
+            call: as the model wrote it.
+            result: what it gave.
+            changed: whether it is known to have changed the work tree, as `ToolOutput.changed` has it.
         """
-        key = _digest(call, result)
-        if key not in self._seen:
-            self._seen.add(key)
-            self._repeats.clear()
-        self._repeats[key] += 1
-        if self._repeats[key] >= REPEATS_STOP:
-            raise LimitReached("repeats", self._repeats[key], REPEATS_STOP)
-        return self._repeats[key] >= REPEATS_WARN
+        return self._circles.count(_digest(call, result), changed=changed)
+
+    def _figures(self) -> Iterator[tuple[str, float, float, str]]:
+        """Name each limit that binds, what is used of it, the limit itself, and both in words."""
+        spent, limits = self.spent, self.limits
+        yield "turns", spent.turns, limits.turns, f"{spent.turns} of {limits.turns} turns"
+        tokens = spent.usage.total_tokens
+        yield "tokens", tokens, limits.tokens, f"{thousands(tokens)} of {thousands(limits.tokens)} tokens"
+        if spent.usd is not None:
+            yield "usd", spent.usd, limits.usd, f"{spent.usd:.2f} of {limits.usd:.2f} US dollars"
+        minutes = spent.seconds / 60
+        yield "minutes", minutes, limits.minutes, f"{minutes:.0f} of {limits.minutes:g} minutes"
 
 
 def _digest(call: ToolCall, result: ToolResult) -> str:
@@ -101,4 +120,5 @@ def _digest(call: ToolCall, result: ToolResult) -> str:
         arguments = json.dumps(json.loads(call.arguments or "{}"), sort_keys=True)
     except ValueError:
         arguments = call.arguments
-    return hashlib.sha256(f"{call.name}\0{arguments}\0{result.text}".encode("utf-8", "replace")).hexdigest()
+    seen = "\0".join(image.data for image in result.images)
+    return hashlib.sha256(f"{call.name}\0{arguments}\0{result.text}\0{seen}".encode("utf-8", "replace")).hexdigest()

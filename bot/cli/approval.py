@@ -67,11 +67,26 @@ class Asking:
 
     async def call(self, turn: int, index: int, name: str, arguments: str) -> ToolOutput:
         """Ask where that is needed, then call."""
-        if self._approval.needed(name, reads_only=self._inner.reads_only(name)):
+        wanted, without = _wanted(arguments)
+        # Where nobody is there the tool itself says so, and what to do instead.
+        wanted = wanted and sys.stdin.isatty()
+        if wanted or self._approval.needed(name, reads_only=self._inner.reads_only(name)):
             why_not = await self._approval.ask(name, arguments)
             if why_not is not None:
                 return ToolOutput(why_not, f"{name}: not allowed", is_error=True)
+            arguments = without
         return await self._inner.call(turn, index, name, arguments)
+
+
+def _wanted(arguments: str) -> tuple[bool, str]:
+    """Say whether the model wants a person asked, and give the arguments without that wish: it is then fulfilled."""
+    try:
+        values = json.loads(arguments or "{}")
+        if values.pop("requires_approval", False) is not True:
+            return False, arguments
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return False, arguments
+    return True, json.dumps(values)
 
 
 def _shown(arguments: str) -> str:

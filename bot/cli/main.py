@@ -46,6 +46,14 @@ def demo(
     model: Annotated[
         str | None, typer.Option(help="A real model, as anthropic:NAME, with its key in the environment.")
     ] = None,
+    wire: Annotated[
+        Literal["anthropic", "openai-responses", "openai-chat", "google"],
+        typer.Option(help="The API that the scripted model speaks."),
+    ] = "anthropic",
+    dialect: Annotated[
+        Literal["native", "xml", "json", "prose"],
+        typer.Option(help="How the scripted model calls tools: as the API does, or in text."),
+    ] = "native",
     port: Annotated[int, typer.Option(help="Port of the local GitHub; 0 takes a free one.")] = 0,
     stay: Annotated[
         bool | None, typer.Option("--stay/--no-stay", help="Stay up at the end, so that the pages can be looked at.")
@@ -56,7 +64,8 @@ def demo(
     """Play the whole story on a local GitHub with a scripted model: no account, no key, nothing leaves the machine."""
     from bot.cli.demo import story
 
-    raise typer.Exit(story.play(model=model, port=port, stay=stay, state=state, as_json=json))
+    cast = story.Cast(model, wire, dialect)
+    raise typer.Exit(story.play(cast=cast, port=port, stay=stay, state=state, as_json=json))
 
 
 @app.command()
@@ -132,6 +141,14 @@ def hub(
     from bot.cli.hub import start
 
     raise typer.Exit(start(port=port, data=data, webhook=webhook))
+
+
+@app.command()
+def models(config: Config = None, json: Json = False) -> None:
+    """List the models we know: windows, prices, how they call tools, and which of them is used here."""
+    from bot.cli.models import show
+
+    raise typer.Exit(show(config=config, as_json=json))
 
 
 @app.command()

@@ -1,18 +1,24 @@
 """Messages as plain JSON values and back; what a later version added is passed over."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import cast
 
-from bot.domain.messages import Message, Part, Role, TextPart, ThinkingPart, ToolCall, ToolResult
+from bot.domain.messages import Image, Message, Part, Role, TextPart, ThinkingPart, ToolCall, ToolResult
 
-_PARTS: dict[str, type[Part]] = {"text": TextPart, "thinking": ThinkingPart, "call": ToolCall, "result": ToolResult}
+_PARTS: dict[str, type[Part]] = {
+    "text": TextPart,
+    "thinking": ThinkingPart,
+    "call": ToolCall,
+    "result": ToolResult,
+    "image": Image,
+}
 _NAMES = {made: name for name, made in _PARTS.items()}
 
 
 def message_to_data(message: Message) -> dict[str, object]:
     """Turn a message into plain JSON values."""
-    return {"role": message.role, "parts": [{"kind": _NAMES[type(part)], **asdict(part)} for part in message.parts]}
+    return {"role": message.role, "parts": [{"kind": _NAMES[type(part)], **_data(part)} for part in message.parts]}
 
 
 def message_from_data(data: Mapping[str, object]) -> Message:
@@ -26,8 +32,25 @@ def message_from_data(data: Mapping[str, object]) -> Message:
     return Message(cast("Role", data["role"]), tuple(_part(part) for part in parts))
 
 
+def images_from_data(data: object) -> tuple[Image, ...]:
+    """Turn the stored `images` of a result back; None, as in what an earlier version stored, is none."""
+    # As above.
+    return tuple(cast("Image", _made(Image, image)) for image in cast("list[Mapping[str, object]]", data or []))
+
+
+def _data(part: Part) -> dict[str, object]:
+    data = asdict(part)
+    if isinstance(part, ToolResult):
+        data["images"] = list(data["images"])
+    return data
+
+
 def _part(data: Mapping[str, object]) -> Part:
-    made = _PARTS[cast("str", data["kind"])]
+    part = _made(_PARTS[cast("str", data["kind"])], data)
+    return replace(part, images=images_from_data(part.images)) if isinstance(part, ToolResult) else part
+
+
+def _made(made: type[Part], data: Mapping[str, object]) -> Part:
     known = {field.name for field in fields(made)}
     # As above.
     return made(**{name: value for name, value in data.items() if name in known})  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from typing import Literal
 
 Role = Literal["user", "assistant"]
 StopReason = Literal["end", "tool", "length", "refusal", "pause", "error"]
+ImageType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +70,35 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture in a tool result, or by itself in a user message."""
+
+    media_type: ImageType
+    data: str = field(repr=False)
+    """Base64 with padding and without line breaks: plain JSON, and the same bytes in every request."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the picture itself."""
+        return len(self.data) // 4 * 3 - self.data.count("=")
+
+
+@dataclass(frozen=True, slots=True)
 class ToolResult:
     """What one tool call gave."""
 
     call_id: str
     text: str
     is_error: bool = False
+    images: tuple[Image, ...] = ()
 
 
-Part = TextPart | ThinkingPart | ToolCall | ToolResult
+Part = TextPart | ThinkingPart | ToolCall | ToolResult | Image
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message; in a user message the tool results come before any text."""
+    """One message; in a user message the tool results come before any text or picture."""
 
     role: Role
     parts: tuple[Part, ...]

@@ -1,4 +1,4 @@
-"""Models behind Anthropic's Messages API, or behind one that speaks like it."""
+"""Models behind Anthropic's Messages API: its own, another that speaks like it, Amazon's or Google's."""
 
 import asyncio
 import json
@@ -12,22 +12,25 @@ from typing import TYPE_CHECKING, Any
 from bot.domain.messages import Message, Prompt, Reply, TextPart, Usage
 from bot.errors import MalformedReply, ModelError, ModelRefused, ModelRejected, ModelUnavailable, OperatorError
 from bot.llm.anthropic_errors import error_for
+from bot.llm.anthropic_platform import Direct, Platform
 from bot.llm.anthropic_reply import Event, ReplyBuilder
 from bot.llm.anthropic_wire import Thinking, events_of, to_wire
 from bot.llm.base import OnText
 from bot.llm.discarded import with_usage
+from bot.llm.keys import ApiKey
 from bot.llm.transport import ClientOptions, connecting, unreached
 from bot.redaction import mask, masked
 
 if TYPE_CHECKING:
     import anthropic
 
-BASE_URL = "https://api.anthropic.com"
-"""Named here, since the SDK would else look into the environment."""
+    from bot.llm.anthropic_platform import Client
+
 RESENDS = 3
 """How often a paused reply is sent back to be continued."""
 MIN_THINKING_TOKENS = 1024
 """Source: https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking"""
+_STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream")
 
 
 class AnthropicModel:
@@ -37,8 +40,9 @@ class AnthropicModel:
         self,
         name: str,
         *,
-        api_key: str,
+        api_key: ApiKey = "",
         base_url: str | None = None,
+        platform: Platform | None = None,
         max_output_tokens: int,
         thinking_budget: Thinking = None,
         client_options: ClientOptions | None = None,
@@ -49,8 +53,9 @@ class AnthropicModel:
 
         Args:
             name: `provider:model`; the part behind the colon goes to the API.
-            api_key: sent as `x-api-key`.
+            api_key: of Anthropic, or what gives the one that is valid now, asked before each request.
             base_url: without `/v1`; None: Anthropic's own.
+            platform: who else serves the model, in place of both.
             max_output_tokens: cap of one reply, thinking included.
             thinking_budget: tokens of that for thinking, from 1,024 and below the cap; `adaptive` for models that
                 measure it themselves; None: no thinking is asked for.
@@ -67,14 +72,14 @@ class AnthropicModel:
                 f"the output limit of {max_output_tokens}"
             )
         self._name = name
-        self._api_key = api_key
-        self._base_url = base_url or BASE_URL
+        self._platform = platform or Direct(api_key, base_url)
+        self._base_url = self._platform.base_url
         self._max_output_tokens = max_output_tokens
         self._thinking = thinking_budget
         self._options = client_options or ClientOptions()
         self._max_retries = max_retries
         self._clock = clock
-        self._client: anthropic.AsyncAnthropic | None = None
+        self._client: Client | None = None
         self._opening = asyncio.Lock()
         self.unknown: Counter[str] = Counter()
         """Names of events, blocks and deltas that were passed over, and how often."""
@@ -88,7 +93,7 @@ class AnthropicModel:
         """Import the SDK and make its client in a thread (1.3 s of CPU); asks nothing of the network.
 
         Raises:
-            OperatorError: the certificates cannot be read, or the URL or proxy is none.
+            OperatorError: a library is not installed, the certificates cannot be read, or the URL or proxy is none.
         """
         async with self._opening:
             if self._client is None:
@@ -100,8 +105,6 @@ class AnthropicModel:
         A reply that the API pauses is sent back up to three times and comes as one. An error carries the usage of what
         it threw away (`bot.llm.discarded.usage_of`).
         """
-        if not self._api_key:
-            raise ModelRejected(f"There is no API key for {self._name}. Set ANTHROPIC_API_KEY")
         reply = await self._ask_once(prompt, on_text)
         for _ in range(RESENDS):
             if reply.stop != "pause":
@@ -122,7 +125,7 @@ class AnthropicModel:
 
     async def _ask_once(self, prompt: Prompt, on_text: OnText | None) -> Reply:
         body = to_wire(prompt, model=self._name, max_output_tokens=self._max_output_tokens, thinking=self._thinking)
-        builder = ReplyBuilder(self._name)
+        builder = ReplyBuilder(self._name, self._platform.host)
         try:
             async with aclosing(self._events({**body, "stream": True})) as events:
                 async for event in events:
@@ -146,6 +149,7 @@ class AnthropicModel:
         client = self._client
         if client is None:
             raise ModelUnavailable(f"{self._name} was closed while it was asked")
+        await self._platform.authorize(client, self._name)
         try:
             # `post` and not `messages.create`: that one warns of deprecated models and builds an object of each event.
             stream = await client.post(
@@ -155,14 +159,17 @@ class AnthropicModel:
                 async for event in self._read(stream):
                     yield event
         except anthropic.APIStatusError as error:
-            headers = error.response.headers
-            raise error_for(error.status_code, masked(error.body), headers=headers, now_s=self._clock()) from error
+            raise self._error(error) from error
         except (anthropic.APIConnectionError, httpx2.HTTPError) as error:
             raise unreached(error, self._name, self._base_url) from error
         except (anthropic.AnthropicError, httpx2.InvalidURL, ValueError) as error:
             raise ModelRejected(
                 f"The request to {self._name} at {self._base_url} cannot be made: {mask(str(error))}"
             ) from error
+        except Exception as error:
+            if (meant := self._platform.meaning(error, self._name)) is None:
+                raise
+            raise meant from error
 
     async def _read(self, stream: "anthropic.AsyncStream[object]") -> AsyncGenerator[Event]:
         """Give the decoded events of an answer, whether it came as events or in one piece.
@@ -172,33 +179,36 @@ class AnthropicModel:
         """
         kind = stream.response.headers.get("content-type", "")
         try:
-            if "text/event-stream" not in kind:
+            if not kind.startswith(_STREAMS):
                 for event in _told(kind, await stream.response.aread()):
                     yield event
                 return
-            async for sent in stream.raw_events(stream.response):
+            # Not `raw_events`, which knows no frames, nor the stream itself, which drops events that it does not know.
+            async for sent in stream._iter_events():  # noqa: SLF001
                 if sent.data:
                     yield sent.json()
         except ValueError as error:
             raise MalformedReply(f"The stream of {self._name} cannot be read: {error}") from error
 
-    def _connect(self) -> "anthropic.AsyncAnthropic":
+    def _error(self, error: "anthropic.APIStatusError") -> ModelError:
+        body, headers, host = masked(error.body), error.response.headers, self._platform.host
+        return error_for(error.status_code, body, host=host, headers=headers, now_s=self._clock())
+
+    def _connect(self) -> "Client":
         import anthropic  # noqa: PLC0415 - costs 1.3 s of CPU
         import httpx2  # noqa: PLC0415 - comes with the SDK
 
         try:
             how = connecting(self._options)
-            return anthropic.AsyncAnthropic(
-                api_key=self._api_key,
-                base_url=self._base_url,
-                max_retries=self._max_retries,
-                timeout=how.timeout,
-                http_client=anthropic.DefaultAsyncHttpxClient(
-                    verify=how.verify, proxy=how.proxy, timeout=how.timeout, trust_env=False
-                ),
+            http = anthropic.DefaultAsyncHttpxClient(
+                verify=how.verify, proxy=how.proxy, timeout=how.timeout, trust_env=False
             )
+            client = self._platform.connect(http, self._max_retries)
         except (ValueError, httpx2.InvalidURL) as error:
             raise OperatorError(f"{self._name} cannot be reached at {self._base_url}: {mask(str(error))}") from error
+        # The SDK takes these from the environment, where they may be meant for somebody else.
+        client._custom_headers = {}  # noqa: SLF001
+        return client
 
 
 def _told(kind: str, raw: bytes) -> list[Event]:

@@ -5,7 +5,7 @@ Source: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
 
 from typing import Any
 
-CACHEABLE = frozenset({"text", "tool_use", "tool_result"})
+CACHEABLE = frozenset({"text", "image", "tool_use", "tool_result"})
 """Blocks of ours that may carry a mark; thinking may not."""
 LOOKBACK = 20
 """Blocks that the API looks back from a mark for a prefix that it already has."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.domain.messages import Message, Part, Reply, StopReason, TextPart, ThinkingPart, ToolCall, Usage
 from bot.errors import MalformedReply, ModelUnavailable
-from bot.llm.anthropic_errors import error_for
+from bot.llm.anthropic_errors import ANTHROPIC, Host, error_for
 from bot.llm.clean import clean
 
 Event = Mapping[str, Any]  # Any: the provider's JSON
@@ -50,11 +50,12 @@ class _Open:
 class ReplyBuilder:
     """Takes the events of one stream in order; nothing of it counts before `finish` has returned."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, host: Host = ANTHROPIC) -> None:
         """Begin.
 
         Args:
             model: `provider:model` that was asked; noted on its thinking.
+            host: whom errors inside the stream name.
         """
         self.usage = Usage()
         """What the provider has counted so far."""
@@ -63,6 +64,7 @@ class ReplyBuilder:
         self.unknown: Counter[str] = Counter()
         """Names of events, blocks and deltas that were passed over, and how often."""
         self._asked = model
+        self._host = host
         self._answered = ""
         self._stop: StopReason | None = None
         self._open: dict[int, _Open] = {}
@@ -101,7 +103,7 @@ class ReplyBuilder:
     def _feed(self, event: Event) -> str:
         kind = event["type"]
         if kind == "error":
-            raise error_for(None, event)
+            raise error_for(None, event, host=self._host)
         if self._is_done or kind == "ping":
             return ""
         if not self._is_started and kind != "message_start":

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from bot.domain.messages import Message, Prompt, Reply, TextPart, ThinkingPart, ToolCall, ToolResult
+from bot.domain.messages import Image, Message, Prompt, Reply, TextPart, ThinkingPart, ToolCall, ToolResult
 from bot.llm.anthropic_cache import Block, mark
 from bot.llm.anthropic_reply import Event, ReplyBuilder
 from bot.llm.clean import clean, clean_json
@@ -32,8 +32,8 @@ def to_wire(prompt: Prompt, *, model: str, max_output_tokens: int, thinking: Thi
     """Spell the prompt as the body of a request, without `stream`.
 
     The same prompt always gives the same bytes; apart from cache marks a longer history only appends to them. What
-    the API would answer with 400 is mended: empty texts, foreign ids and names, results without a call, calls without
-    a result, arguments that are no JSON.
+    the API would answer with 400 is mended: a model that speaks first, empty texts, foreign ids and names, results
+    without a call, calls without a result, arguments that are no JSON.
 
     Args:
         prompt: as the seam has it; may also end with an assistant message, which the model then continues.
@@ -123,6 +123,8 @@ class _Writer:
         written: list[dict[str, Any]] = []
         for message in messages:
             content = self._user(message) if message.role == "user" else self._assistant(message)
+            if content and not written and message.role == "assistant":
+                written.append({"role": "user", "content": [_text(NO_TEXT)]})
             if content:
                 written.append({"role": message.role, "content": content})
         if written and written[-1]["role"] == "assistant":
@@ -133,19 +135,22 @@ class _Writer:
 
     def _user(self, message: Message) -> list[Block]:
         results: list[Block] = []
-        texts: list[str] = []
+        said: list[Block] = []
         for part in message.parts:
             if isinstance(part, TextPart):
-                texts.append(part.text)
+                said += [_text(part.text)] if part.text.strip() else []
+            elif isinstance(part, Image):
+                said.append(_image(part))
             elif isinstance(part, ToolResult):
                 if waiting := self._waiting[part.call_id]:
-                    results.append(_result(waiting.pop(0), part.text, is_error=part.is_error))
+                    results.append(_result(waiting.pop(0), part))
+                    said += map(_image, part.images if part.is_error else ())
                 else:
-                    texts.append(ORPHAN + part.text)
-        results += [_result(left, NO_RESULT, is_error=True) for ids in self._waiting.values() for left in ids]
+                    said += [_text(ORPHAN + part.text), *map(_image, part.images)]
+        missing = ToolResult("", NO_RESULT, is_error=True)
+        results += [_result(left, missing) for ids in self._waiting.values() for left in ids]
         self._waiting.clear()
-        blocks = results + [_text(text) for text in texts if text.strip()]
-        return blocks or [_text(NO_TEXT)]
+        return results + said or [_text(NO_TEXT)]
 
     def _assistant(self, message: Message) -> list[Block]:
         blocks: list[Block] = []
@@ -173,13 +178,21 @@ def _text(text: str) -> Block:
     return {"type": "text", "text": clean(text)}
 
 
-def _result(identifier: str, text: str, *, is_error: bool) -> Block:
+def _image(image: Image) -> Block:
+    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
+
+
+def _result(identifier: str, result: ToolResult) -> Block:
+    """Return a result with its pictures; the API takes none in a failed one."""
     block: Block = {"type": "tool_result", "tool_use_id": identifier}
-    if text.strip():
-        block["content"] = clean(text)
-    elif is_error:
+    has_text = bool(result.text.strip())
+    if result.images and not result.is_error:
+        block["content"] = [*([_text(result.text)] if has_text else []), *map(_image, result.images)]
+    elif has_text:
+        block["content"] = clean(result.text)
+    elif result.is_error:
         block["content"] = NO_TEXT
-    if is_error:
+    if result.is_error:
         block["is_error"] = True
     return block
 

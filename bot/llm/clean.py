@@ -30,3 +30,8 @@ def clean_json(value: Any, *, depth: int = 64) -> Any:  # Any: JSON in, JSON out
     if isinstance(value, list | tuple):
         return [clean_json(inner, depth=depth - 1) for inner in value]
     return value
+
+
+def told(message: str) -> str:
+    """Return an API's words as the part of a sentence that goes on behind them."""
+    return message.rstrip(". ") or "nothing more"

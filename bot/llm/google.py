@@ -15,7 +15,7 @@ from bot.llm.discarded import with_usage
 from bot.llm.google_errors import KEY, error_for
 from bot.llm.google_reply import Chunk, ReplyBuilder
 from bot.llm.google_wire import path_of, to_wire
-from bot.llm.openai_client import ApiKey
+from bot.llm.keys import ApiKey, current
 from bot.llm.transport import ClientOptions, connecting, unreached
 from bot.redaction import mask, masked
 
@@ -136,7 +136,7 @@ class GoogleModel:
         client = self._client
         if client is None:
             raise ModelUnavailable(f"{self._name} was closed while it was asked")
-        key = self._api_key if isinstance(self._api_key, str) else await self._api_key()
+        key = await current(self._api_key)
         try:
             # The SDK's public methods make an object of each chunk, without the parts that they do not know, and spell
             # signatures anew; these two are the way that they take themselves.

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bot.errors import ContextOverflow, ModelError, ModelRejected, ModelUnavailable
-from bot.llm.clean import clean
+from bot.llm.clean import clean, told
+from bot.llm.keys import KeyRefused
 from bot.llm.retry_after import retry_after_s
 
 KEY = "GEMINI_API_KEY"
@@ -77,7 +78,7 @@ def error_for(
         now_s: Unix time, for a date in `retry-after` where the answer has no `date` of its own.
     """
     error = _read(status, body)
-    said = f"Google answered {error.status}{f' {error.name}' if error.name else ''}: {error.message or 'nothing more'}"
+    said = f"Google answered {error.status}{f' {error.name}' if error.name else ''}: {told(error.message)}"
     wait_s = retry_after_s(headers or {}, error.message, now_s) if error.delay_s is None else error.delay_s
     if _SPENT.search(error.message) or "BILLING_DISABLED" in error.reasons:
         return ModelRejected(
@@ -89,7 +90,8 @@ def error_for(
         return ModelUnavailable(said, retry_after_s=wait_s)
     if error.status == 413 or (error.status == 400 and _OVERFLOW.search(error.message)):  # noqa: PLR2004 - too large
         return ContextOverflow(said)
-    return ModelRejected(said + _remedy(error))
+    kind = KeyRefused if _is_of_the_key(error) else ModelRejected
+    return kind(said + _remedy(error))
 
 
 def _is_lasting(error: _Error, wait_s: float | None) -> bool:
@@ -99,14 +101,21 @@ def _is_lasting(error: _Error, wait_s: float | None) -> bool:
     return wait_s is None and _QUOTA.search(error.message) is not None
 
 
+def _is_of_the_key(error: _Error) -> bool:
+    if error.status == _STATUS["UNAUTHENTICATED"] or "API_KEY_INVALID" in error.reasons:
+        return True
+    return _KEY_WORDS.search(error.message) is not None
+
+
 def _remedy(error: _Error) -> str:
-    if error.status == 401 or "API_KEY_INVALID" in error.reasons or _KEY_WORDS.search(error.message):  # noqa: PLR2004
+    if _is_of_the_key(error):
         return f". Set {KEY} to a key that is valid"
     if "SERVICE_DISABLED" in error.reasons:
         return ". Enable the Gemini API for the project of that key"
     remedies = {
         403: f". Set {KEY} to a key that may use this model",
-        404: ". Set the model to one that this account has, and `base_url` to where the API is, without `/v1beta`",
+        404: ". Set the model to one that this account has (`issuewright models` lists those we know), and `base_url` "
+        "to where the API is, without `/v1beta`",
     }
     return remedies.get(error.status, "")
 

@@ -4,21 +4,45 @@ Source: https://ai.google.dev/api/generate-content, https://ai.google.dev/gemini
 """
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bot.domain.messages import Message, Prompt, Reply, TextPart, ThinkingPart, ToolCall, ToolResult, ToolSpec
+from bot.domain.messages import (
+    Image,
+    ImageType,
+    Message,
+    Prompt,
+    Reply,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+)
 from bot.llm.anthropic_wire import NO_RESULT, NO_TEXT, ORPHAN, Thinking, wire_id
 from bot.llm.clean import clean
 from bot.llm.google_reply import Chunk, ReplyBuilder
 from bot.llm.google_schema import reduced
+from bot.llm.images import caption, without_images
 from bot.llm.pairing import wire_arguments, wire_name
 
 UNSEALED = "skip_thought_signature_validator"
 """Stands for the signature of a call that another model made; without one Gemini 3 answers 400.
 
 Source: https://ai.google.dev/gemini-api/docs/thought-signatures
+"""
+
+SEEN: frozenset[ImageType] = frozenset({"image/png", "image/jpeg", "image/webp"})
+"""Pictures that the API takes.
+
+Source: https://ai.google.dev/gemini-api/docs/image-understanding
+"""
+_FLAT = re.compile(r"(?:.*/)?(?:gemini-(?:live-|robotics-er-)?[12](?!\d)|gemma)")
+"""Models that take no pictures inside of a result but behind it; what is new refuses them there.
+
+Source: https://ai.google.dev/gemini-api/docs/function-calling#multimodal-function-responses
 """
 
 Item = dict[str, Any]  # Any: the provider's JSON
@@ -47,7 +71,7 @@ def to_wire(prompt: Prompt, *, model: str, max_output_tokens: int, thinking: Thi
     if thinking is not None:
         budget = {} if thinking == "adaptive" else {"thinkingBudget": thinking}
         body["generationConfig"]["thinkingConfig"] = {"includeThoughts": True, **budget}
-    body["contents"] = _Writer(model).write(prompt.messages)
+    body["contents"] = _Writer(model).write(without_images(prompt, seen=SEEN).messages)
     return body
 
 
@@ -80,6 +104,7 @@ class _Writer:
 
     def __init__(self, model: str) -> None:
         self._model = model
+        self._is_flat = _FLAT.match(model.partition(":")[2]) is not None
         self._uses: Counter[str] = Counter()
         self._waiting: list[tuple[str, Item]] = []
         """The calls without a result: their own ids, and id and name on the wire; a model may use an id twice."""
@@ -98,24 +123,32 @@ class _Writer:
         return written
 
     def _user(self, message: Message) -> list[Item]:
-        """Return one result for each call, in the order of the calls, then the texts."""
+        """Return one result for each call, in the order of the calls, then the texts and pictures."""
         wanted = Counter(call_id for call_id, _ in self._waiting)
         results: defaultdict[str, list[ToolResult]] = defaultdict(list)
-        texts: list[str] = []
+        said: list[Item] = []
         for part in message.parts:
             if isinstance(part, TextPart):
-                texts.append(part.text)
+                said += [{"text": clean(part.text)}] if part.text.strip() else []
+            elif isinstance(part, Image):
+                said.append(_image(part))
             elif isinstance(part, ToolResult) and len(results[part.call_id]) < wanted[part.call_id]:
                 results[part.call_id].append(part)
             elif isinstance(part, ToolResult):
-                texts.append(ORPHAN + part.text)
-        answers = [
-            {"functionResponse": {**call, "response": _response(results[call_id].pop(0) if results[call_id] else None)}}
-            for call_id, call in self._waiting
-        ]
+                said += [{"text": clean(ORPHAN + part.text)}, *map(_image, part.images)]
+        answers: list[Item] = []
+        shown: list[Item] = []
+        for call_id, call in self._waiting:
+            result = results[call_id].pop(0) if results[call_id] else ToolResult(call_id, NO_RESULT, is_error=True)
+            images = [_image(image) for image in result.images]
+            answer: Item = {**call, "response": _response(result)}
+            if images and self._is_flat:
+                shown += [{"text": caption(f"`{call['name']}` ({call['id']})")}, *images]
+            elif images:
+                answer["parts"] = images
+            answers.append({"functionResponse": answer})
         self._waiting.clear()
-        parts = answers + [{"text": clean(text)} for text in texts if text.strip()]
-        return parts or [{"text": NO_TEXT}]
+        return [*answers, *shown, *said] or [{"text": NO_TEXT}]
 
     def _model_parts(self, message: Message) -> list[Item]:
         parts: list[Item] = []
@@ -152,9 +185,11 @@ def _sealed(seal: str) -> Item:
     return {"thoughtSignature": seal} if seal else {}
 
 
-def _response(result: ToolResult | None) -> Item:
-    if result is None:
-        return {"error": NO_RESULT}
+def _image(image: Image) -> Item:
+    return {"inlineData": {"mimeType": image.media_type, "data": image.data}}
+
+
+def _response(result: ToolResult) -> Item:
     if result.is_error:
         return {"error": clean(result.text) if result.text.strip() else NO_TEXT}
     return {"output": clean(result.text)}

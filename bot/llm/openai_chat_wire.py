@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bot.domain.messages import Message, Prompt, Reply, TextPart, ThinkingPart, ToolCall
+from bot.domain.messages import Image, Message, Prompt, Reply, TextPart, ThinkingPart, ToolCall
 from bot.llm.clean import clean, clean_json
+from bot.llm.images import caption, data_url
 from bot.llm.openai_chat_reply import ReplyBuilder
 from bot.llm.openai_chat_thinking import fields_of
 from bot.llm.openai_events import Event
@@ -125,9 +126,11 @@ class _Writer:
         return written
 
     def _user(self, message: Message) -> list[Item]:
-        answers, texts = self._pairs.heard(message)
-        said = [{"role": "user", "content": "\n\n".join(texts)}] if texts else []
-        return [*map(_tool, answers), *said]
+        """Return the results and one message with all else: pictures may stand in a user's message only."""
+        answers, said = self._pairs.heard(message)
+        shown = [piece for answer in answers if answer.images for piece in _shown(answer)]
+        words = [{"role": "user", "content": _content([*shown, *said])}] if shown or said else []
+        return [*map(_tool, answers), *words]
 
     def _assistant(self, message: Message) -> list[Item]:
         before = [_tool(answer) for answer in self._pairs.unanswered()]
@@ -156,3 +159,19 @@ class _Writer:
 
 def _tool(answer: Answer) -> Item:
     return {"role": "tool", "tool_call_id": answer.id, "content": answer.text}
+
+
+def _shown(answer: Answer) -> list[str | Image]:
+    return [caption(f"`{answer.name}` ({answer.id})"), *answer.images]
+
+
+def _content(pieces: Sequence[str | Image]) -> str | list[Item]:
+    """Spell what a user says: as one text where there is no picture, which every server takes."""
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    if len(texts) == len(pieces):
+        return "\n\n".join(texts)
+    return [_image(piece) if isinstance(piece, Image) else {"type": "text", "text": piece} for piece in pieces]
+
+
+def _image(image: Image) -> Item:
+    return {"type": "image_url", "image_url": {"url": data_url(image)}}

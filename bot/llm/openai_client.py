@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,6 +13,7 @@ from bot.domain.messages import Reply, Usage
 from bot.errors import MalformedReply, ModelError, ModelRefused, ModelRejected, ModelUnavailable, OperatorError
 from bot.llm.base import OnText
 from bot.llm.discarded import with_usage
+from bot.llm.keys import ApiKey
 from bot.llm.openai_errors import OPENAI, Provider, error_for
 from bot.llm.openai_events import DONE, Event
 from bot.llm.transport import ClientOptions, connecting, unreached
@@ -27,8 +28,6 @@ BASE_URL = "https://api.openai.com/v1"
 """Named here, since the SDK would else look into the environment."""
 
 EventsOf = Callable[[Event], Iterable[Event]]
-ApiKey = str | Callable[[], Awaitable[str]]
-"""A key, or what gives the one that is valid now; asked before each request."""
 
 
 class Builder(Protocol):

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bot.errors import ContextOverflow, ModelError, ModelRefused, ModelRejected, ModelUnavailable
-from bot.llm.clean import clean
+from bot.llm.clean import clean, told
+from bot.llm.keys import KeyRefused
 from bot.llm.retry_after import retry_after_s
 
 _OVERFLOW = re.compile(
@@ -119,7 +120,7 @@ def error_for(
     """
     error = _read(status, body)
     named = error.code if error.code and not error.code.isdigit() else error.kind
-    said = f"{provider.name} answered {error.status}{f' {named}' if named else ''}: {error.message or 'nothing more'}"
+    said = f"{provider.name} answered {error.status}{f' {named}' if named else ''}: {told(error.message)}"
     wait_s = retry_after_s(headers or {}, error.message, now_s)
     if _is_spent(error, wait_s):
         return ModelRejected(f"{said}. The account's credit or quota is used up. Add credit or raise the limit")
@@ -131,7 +132,8 @@ def error_for(
         return ModelRefused(said)
     if _is_overflow(error):
         return ContextOverflow(said)
-    return ModelRejected(said + _remedy(error, provider))
+    kind = KeyRefused if error.status == 401 else ModelRejected  # noqa: PLR2004 - unauthorized
+    return kind(said + _remedy(error, provider))
 
 
 def _is_spent(error: _Error, wait_s: float | None) -> bool:
@@ -154,7 +156,7 @@ def _is_overflow(error: _Error) -> bool:
 
 def _remedy(error: _Error, provider: Provider) -> str:
     if error.names & _MODEL_CODES:
-        return ". Set the model to one that this account has"
+        return ". Set the model to one that this account has: `issuewright models` lists those we know"
     if error.status == 404:  # noqa: PLR2004 - not found
         if _MODEL.search(error.message):
             return ". Set the model to one that is there"

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain.messages import Message, Prompt, Reply, TextPart, ThinkingPart, ToolCall
+from bot.domain.messages import Image, Message, Prompt, Reply, TextPart, ThinkingPart, ToolCall
 from bot.errors import ModelUnavailable
 from bot.llm.clean import clean, clean_json
+from bot.llm.images import data_url
 from bot.llm.openai_events import Event
 from bot.llm.openai_responses_reply import ReplyBuilder
 from bot.llm.pairing import Answer, Pairs, cache_key, wire_arguments, wire_name
@@ -136,9 +137,9 @@ class _Writer:
         return items
 
     def _user(self, message: Message) -> list[Item]:
-        answers, texts = self._pairs.heard(message)
-        said = [{"role": "user", "content": "\n\n".join(texts)}] if texts else []
-        return [*map(_output, answers), *said]
+        answers, said = self._pairs.heard(message)
+        words = [{"role": "user", "content": _content(said)}] if said else []
+        return [*map(_output, answers), *words]
 
     def _assistant(self, message: Message) -> list[Item]:
         items = [_output(answer) for answer in self._pairs.unanswered()]
@@ -166,7 +167,21 @@ class _Writer:
 
 
 def _output(answer: Answer) -> Item:
-    return {"type": "function_call_output", "call_id": answer.id, "output": answer.text}
+    output = _content([answer.text, *answer.images])
+    return {"type": "function_call_output", "call_id": answer.id, "output": output}
+
+
+def _content(pieces: Sequence[str | Image]) -> str | list[Item]:
+    """Spell what a user or a tool says: as one text where there is no picture, which every server takes."""
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    if len(texts) == len(pieces):
+        return "\n\n".join(texts)
+    return [_image(piece) if isinstance(piece, Image) else {"type": "input_text", "text": piece} for piece in pieces]
+
+
+def _image(image: Image) -> Item:
+    # `auto` is the default; servers that check against the SDK's types miss it all the same.
+    return {"type": "input_image", "detail": "auto", "image_url": data_url(image)}
 
 
 def _kept(part: ThinkingPart) -> Item:

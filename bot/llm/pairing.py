@@ -4,9 +4,9 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bot.domain.messages import Message, TextPart, ToolCall, ToolResult
+from bot.domain.messages import Image, Message, TextPart, ToolCall, ToolResult
 from bot.llm.anthropic_wire import INVALID_JSON, NO_RESULT, NO_TEXT, ORPHAN, wire_id, wire_input
 from bot.llm.clean import clean
 
@@ -16,11 +16,14 @@ FAILED = "Error: "
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of one call, as words."""
+    """The result of one call, as words and pictures."""
 
     id: str
     """The call's id on the wire."""
+    name: str
+    """The tool's on the wire."""
     text: str
+    images: tuple[Image, ...] = ()
 
 
 class Pairs:
@@ -28,40 +31,41 @@ class Pairs:
 
     def __init__(self) -> None:
         self._uses: defaultdict[str, int] = defaultdict(int)
-        self._waiting: defaultdict[str, list[str]] = defaultdict(list)
-        """Call id to the wire ids of calls that have no result yet; a model may use an id twice."""
+        self._waiting: defaultdict[str, list[Answer]] = defaultdict(list)
+        """Call id to what is said of calls that have no result yet; a model may use an id twice."""
 
     def call(self, call: ToolCall) -> str:
         """Return the call's id on the wire: unique, and as every provider takes it."""
         uses = self._uses[call.id]
         self._uses[call.id] += 1
         identifier = wire_id(f"{call.id}#{uses}" if uses else call.id)
-        self._waiting[call.id].append(identifier)
+        self._waiting[call.id].append(Answer(identifier, wire_name(call.name), FAILED + NO_RESULT))
         return identifier
 
-    def heard(self, message: Message) -> tuple[list[Answer], list[str]]:
-        """Return the answers of a user message and its texts.
+    def heard(self, message: Message) -> tuple[list[Answer], list[str | Image]]:
+        """Return the answers of a user message, and the texts and pictures that are none.
 
         The answers come in the message's order, then words for each call that has none. A result that belongs to no
         call is among the texts, and a message with nothing in it says so.
         """
         answers: list[Answer] = []
-        texts: list[str] = []
+        said: list[str | Image] = []
         for part in message.parts:
             if isinstance(part, TextPart):
-                texts.append(part.text)
+                said += [clean(part.text)] if part.text.strip() else []
+            elif isinstance(part, Image):
+                said.append(part)
             elif isinstance(part, ToolResult):
                 if waiting := self._waiting[part.call_id]:
-                    answers.append(Answer(waiting.pop(0), _words(part)))
+                    answers.append(replace(waiting.pop(0), text=_words(part), images=part.images))
                 else:
-                    texts.append(ORPHAN + part.text)
+                    said += [clean(ORPHAN + part.text), *part.images]
         answers += self.unanswered()
-        texts = [clean(text) for text in texts if text.strip()]
-        return answers, texts if texts or answers else [NO_TEXT]
+        return answers, said if said or answers else [NO_TEXT]
 
     def unanswered(self) -> list[Answer]:
         """Return words for each call that waits for a result; none waits any more."""
-        left = [Answer(identifier, FAILED + NO_RESULT) for ids in self._waiting.values() for identifier in ids]
+        left = [answer for answers in self._waiting.values() for answer in answers]
         self._waiting.clear()
         return left
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from bot.domain.messages import (
+    Image,
     Message,
     Part,
     Prompt,
@@ -22,6 +23,7 @@ from bot.llm.dialects.base import FINISHED, Called, Dialect, Event, Fault, Parse
 from bot.llm.dialects.json_blocks import Json
 from bot.llm.dialects.prose_lines import Prose
 from bot.llm.dialects.xml_tags import Xml
+from bot.llm.images import caption
 
 Speaks = Callable[[Sequence[ToolSpec], str], Dialect]
 """Makes a dialect for tools and the token of a conversation."""
@@ -89,9 +91,12 @@ def _first(messages: Sequence[Message]) -> str:
 
 
 def _told(prompt: Prompt, dialect: Dialect) -> Prompt:
-    """Spell the tools and all earlier calls and results as text."""
-    names = {call.id: call.name for message in prompt.messages for call in message.calls}
-    messages = [Message(message.role, tuple(_spelled(message.parts, dialect, names))) for message in prompt.messages]
+    """Spell the tools and all earlier calls and results as text; a later call never changes what an earlier one is."""
+    names: dict[str, str] = {}
+    messages: list[Message] = []
+    for message in prompt.messages:
+        names |= {call.id: call.name for call in message.calls}
+        messages.append(Message(message.role, tuple(_spelled(message.parts, dialect, names))))
     taught = f"{prompt.system}\n\n{dialect.teach()}" if prompt.tools else prompt.system
     return Prompt(taught, (), tuple(messages))
 
@@ -100,7 +105,7 @@ def _spelled(parts: Sequence[Part], dialect: Dialect, names: Mapping[str, str]) 
     """Spell the parts of one message; neighbouring texts become one, since APIs differ in what lies between two."""
     made: list[Part] = []
     for part in parts:
-        if isinstance(part, ThinkingPart):
+        if isinstance(part, ThinkingPart | Image):
             made.append(part)
             continue
         text = _text(part, dialect, names)
@@ -110,12 +115,15 @@ def _spelled(parts: Sequence[Part], dialect: Dialect, names: Mapping[str, str]) 
             made[-1] = TextPart(f"{before.text}\n\n{text}")
         else:
             made.append(TextPart(text))
+        made += part.images if isinstance(part, ToolResult) else ()
     return made or [TextPart(NOTHING)]
 
 
 def _text(part: TextPart | ToolCall | ToolResult, dialect: Dialect, names: Mapping[str, str]) -> str:
     if isinstance(part, ToolResult):
-        return dialect.render_result(part, names.get(part.call_id, "unknown"))
+        name = names.get(part.call_id, "unknown")
+        text = dialect.render_result(part, name)
+        return f"{text}\n\n{caption(f'`{name}`')}" if part.images else text
     return dialect.render_call(part) if isinstance(part, ToolCall) else part.text
 
 

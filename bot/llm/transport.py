@@ -83,4 +83,5 @@ def unreached(error: Exception, name: str, base_url: str) -> ModelError:
         return ModelRejected(
             f"The certificate at {base_url} is not trusted. Set `network.ca_bundle` to your certificates: {reason}"
         )
-    return ModelUnavailable(f"{name} cannot be reached at {base_url}: {reason}")
+    remedy = "Look at `base_url`, and whether this machine may connect there" * isinstance(cause, httpx2.ConnectError)
+    return ModelUnavailable(f"{name} cannot be reached at {base_url}: {reason}" + (f". {remedy}" if remedy else ""))

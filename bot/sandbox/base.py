@@ -117,6 +117,19 @@ class Hit:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file of several that change together."""
+
+    path: str
+    data: bytes | None
+    """The new bytes; None removes the file."""
+    expected_sha256: str | None
+    """Of the file that is replaced or removed; None where it must not exist yet."""
+    mode: int | None = None
+    """Permission bits of a new file; None for those of any new file. A replaced one keeps its own."""
+
+
 class Sandbox(Protocol):
     """Everything a tool may do to a workspace; each path is relative to the workspace and stays inside it.
 
@@ -152,6 +165,13 @@ class Sandbox(Protocol):
         """
         ...
 
+    async def apply(self, changes: Sequence[Change]) -> Sequence[str | None]:
+        """Make all of these changes or, where one cannot be made, none; the new SHA-256 of each, None where removed.
+
+        No two may concern the same file.
+        """
+        ...
+
     async def delete(self, path: str) -> None:
         """Remove one file or link."""
         ...
@@ -166,6 +186,10 @@ class Sandbox(Protocol):
 
     async def search(self, pattern: str, *, glob: str | None, limit: int) -> tuple[Sequence[Hit], int]:
         """Find a Perl regular expression in text files that are not ignored; the hits, and how many in all."""
+        ...
+
+    async def python_complaint(self, source: bytes) -> str | None:
+        """Say what Python's compiler has against a source; None where it has nothing, or cannot judge it."""
         ...
 
     async def close(self) -> None:

@@ -23,7 +23,8 @@ _MOST_HEAD = 64 << 20
 _MOST_BODY = 256 << 20
 
 _MODULES = (
-    "frames", "kernel", "files", "watch", "landlock", "children", "globs", "listing", "seccomp", "network", "main",
+    "frames", "kernel", "files", "changes", "source", "watch", "landlock", "children", "globs", "listing", "seccomp",
+    "network", "main",
 )  # fmt: skip
 """Each after those that it imports."""
 

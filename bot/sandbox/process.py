@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from bot.errors import SandboxError
-from bot.sandbox.base import Entry, ExecResult, FileContent, Hit, Level, Place
+from bot.sandbox.base import Change, Entry, ExecResult, FileContent, Hit, Level, Place
 from bot.sandbox.channel import Channel, Start, end_left_behind
 from bot.sandbox.confinement import Confinement, Layout
 from bot.sandbox.environment import environment as make_environment
@@ -96,6 +96,20 @@ class ProcessSandbox:
         answer, _ = await self._ask("replace", {"path": path, "expected": expected_sha256}, data)
         return _content(answer, data)
 
+    async def apply(self, changes: Sequence[Change]) -> Sequence[str | None]:
+        """Make all of these changes or, where one cannot be made, none; the new SHA-256 of each, None where removed."""
+        asked = [
+            {
+                "path": change.path,
+                "expected": change.expected_sha256,
+                "mode": change.mode,
+                "size": None if change.data is None else len(change.data),
+            }
+            for change in changes
+        ]
+        answer, _ = await self._ask("apply", {"changes": asked}, b"".join(change.data or b"" for change in changes))
+        return [None if row[0] is None else str(row[0]) for row in _rows(answer)]
+
     async def delete(self, path: str) -> None:
         """Remove one file or link."""
         await self._ask("delete", {"path": path})
@@ -113,6 +127,11 @@ class ProcessSandbox:
         """Find a Perl regular expression in text files that are not ignored; the hits, and how many in all."""
         answer, _ = await self._ask("search", {"pattern": pattern, "glob": glob, "limit": limit})
         return [Hit(str(row[0]), _number(row[1]), str(row[2])) for row in _rows(answer)], _number(answer["total"])
+
+    async def python_complaint(self, source: bytes) -> str | None:
+        """Say what Python's compiler has against a source; None where it has nothing, or cannot judge it."""
+        answer, _ = await self._ask("python", {}, source)
+        return str(answer["complaint"]) or None
 
     async def close(self) -> None:
         """End the helper and everything it started."""

@@ -18,7 +18,7 @@ from bot.settings.server import DEFAULT_STATE_DIR, PREFIX, ServerSettings
 
 _WIDTH = 110
 _EXAMPLES: dict[str, object] = {
-    "model": "anthropic:claude-sonnet-4-5",
+    "model": "anthropic:claude-sonnet-5-5",
     "limits.turns": 40,
     "limits.tokens": 1_000_000,
     "limits.usd": 1.5,
@@ -130,7 +130,8 @@ def _leaves(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, Fiel
 
 
 def _default(field: FieldInfo) -> object:
-    return None if field.default == DEFAULT_STATE_DIR or isinstance(field.default, SecretStr) else field.default
+    default: object = field.get_default(call_default_factory=True)
+    return None if default == DEFAULT_STATE_DIR or isinstance(default, SecretStr) else default
 
 
 def _yaml(value: object) -> str:
@@ -164,7 +165,8 @@ Each later one wins: the default, the file, the environment, a flag.
 - **Environment**: lists are separated by commas; a variable that is set to nothing counts as not set; one that begins
   with `ISSUEWRIGHT_` and sets nothing is an error.
 - **Secrets** come from the environment or from a file of their own (`…_file`), never from YAML or a flag. At the same
-  level a secret and its file exclude each other; else the higher level wins.
+  level a secret, its file and its command (`…_command`, for keys of models) exclude each other; else the higher level
+  wins.
 
 | key | default | meaning | variable |
 |---|---|---|---|

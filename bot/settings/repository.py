@@ -5,10 +5,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, ValidationError
 
 from bot.errors import RepositoryConfigError
-from bot.settings.load import read_document
 from bot.settings.problems import explain
-from bot.settings.section import Section, Texts
-from bot.settings.server import ModelName
+from bot.settings.reading import read_document
+from bot.settings.section import ModelName, Section, Texts
 
 PATH = ".github/issuewright.yml"
 """Where the file stands, on the default branch."""

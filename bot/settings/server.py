@@ -3,31 +3,22 @@
 import base64
 import binascii
 import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import quote, urlsplit
 
-from pydantic import AfterValidator, Field, SecretStr, field_validator
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from bot.settings.section import Paths, Section, Texts
+from bot.settings.catalogue import default_model
+from bot.settings.section import CommandLine, ModelName, Paths, Section, Texts, Url, split
 
 PREFIX = "ISSUEWRIGHT_"
 """Begins the name of each environment variable."""
 
 DEFAULT_STATE_DIR = Path("~/.local/state/issuewright")
 ROOT_STATE_DIR = "/var/lib/issuewright"
-
-
-def _url(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        msg = "must be a URL that begins with https:// or http://"
-        raise ValueError(msg)
-    if parts.username or parts.password:
-        msg = "must not hold a user name or password"
-        raise ValueError(msg)
-    return value.rstrip("/")
 
 
 def _is_local(host: str) -> bool:
@@ -38,11 +29,6 @@ def _covers(entry: str, host: str) -> bool:
     """Say whether an entry as `example.org`, `.example.org` or `*` names a host; networks are not understood."""
     name = entry.lower().partition(":")[0].removeprefix("*").removeprefix(".")
     return entry == "*" or (name != "" and (host == name or host.endswith(f".{name}")))
-
-
-Url = Annotated[str, AfterValidator(_url)]
-ModelName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*:\S+$", max_length=200)]
-"""`provider:name`."""
 
 
 class GitHubSection(Section):
@@ -103,11 +89,18 @@ class GitHubSection(Section):
 class ModelsSection(Section):
     """Which model does what, and which ones others may choose."""
 
-    act: ModelName = Field("anthropic:claude-sonnet-4-5", description="The model that does the work, `provider:name`.")
-    allowed: Texts = Field(
-        (), description="Patterns of models that repositories and commands may choose. Empty: only the one above."
+    act: ModelName = Field(
+        default_factory=partial(default_model, "act"), description="The model that does the work, `provider:name`."
     )
-
+    fallback: Annotated[tuple[ModelName, ...], BeforeValidator(split)] = Field(
+        (), description="Models that go on, in this order, where the one at work cannot be had."
+    )
+    allowed: Texts = Field(
+        (), description="Patterns of models that repositories and commands may choose. Empty: only `act`."
+    )
+    catalogue: Path | None = Field(
+        None, description="File like `config/models.yaml` whose entries come before ours: windows, prices, dialects."
+    )
     dialect: Literal["native", "xml", "json", "prose"] | None = Field(
         None,
         description="How tool calls are spelled: by the API, or as text for models that have none. `null` is what "
@@ -119,18 +112,71 @@ class ModelsSection(Section):
         return name == self.act or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.allowed)
 
 
+REGION = r"^[a-z0-9-]+$"
+"""It becomes part of a host's name."""
+
+
 class Access(Section):
     """Access to an API of models."""
 
     api_key: SecretStr | None = Field(None, description="The API key.")
     api_key_file: Path | None = Field(None, description="File that holds the API key.")
+    api_key_command: CommandLine = Field(
+        (),
+        description="Command that prints the API key, as a list of words or one line; run without a shell, and again "
+        "when the key is refused.",
+    )
+    api_key_lifetime_s: float = Field(
+        300, ge=0, le=86_400, description="Seconds for which a key that the command printed is used."
+    )
     base_url: Url | None = Field(
         None, description="Another place that speaks the same API. `null` is the vendor's own."
     )
 
+    @property
+    def has_key(self) -> bool:
+        """Whether there is a key, or a command that prints one."""
+        return self.api_key is not None or bool(self.api_key_command)
+
 
 class AnthropicSection(Access):
     """Access to Anthropic's API, for `anthropic:NAME`. `ANTHROPIC_API_KEY` serves as the key too."""
+
+
+class BedrockSection(Access):
+    """Anthropic's models on Amazon Bedrock, for `bedrock:NAME` (install the extra `bedrock`).
+
+    Without an API key of Bedrock (`AWS_BEARER_TOKEN_BEDROCK` serves too) requests are signed: with the keys below, else
+    with what AWS's own tools would use.
+    """
+
+    region: str | None = Field(None, pattern=REGION, description="The region, as `us-east-1`.")
+    base_url: Url | None = Field(None, description="Another endpoint. `null` is `bedrock-runtime` in that region.")
+    access_key_id: str | None = Field(None, description="Id of the access key that signs requests.")
+    secret_access_key: SecretStr | None = Field(None, description="The access key itself.")
+    secret_access_key_file: Path | None = Field(None, description="File that holds the access key itself.")
+    session_token: SecretStr | None = Field(None, description="What belongs to an access key that expires.")
+    session_token_file: Path | None = Field(None, description="File that holds the session token.")
+    facts_of: ModelName | None = Field(
+        None, description="The model behind, as `anthropic:claude-sonnet-4-5`: what is known of it then counts."
+    )
+
+
+class VertexSection(Access):
+    """Anthropic's models on Google's Vertex AI, for `vertex:NAME` (install the extra `vertex`).
+
+    Without an access token as the key, or a command that prints one, Google's own chain is asked: the file that
+    `GOOGLE_APPLICATION_CREDENTIALS` names, `gcloud`, the account of the machine.
+    """
+
+    project: str | None = Field(None, pattern=r"^[a-z0-9.:-]+$", description="Id of the project that pays.")
+    region: str | None = Field(None, pattern=REGION, description="The region, as `europe-west1`, `eu` or `global`.")
+    base_url: Url | None = Field(
+        None, description="Another place that speaks the same API, with its `/v1`. `null` is Google's own."
+    )
+    facts_of: ModelName | None = Field(
+        None, description="The model behind, as `anthropic:claude-sonnet-4-5`: what is known of it then counts."
+    )
 
 
 class OpenAISection(Access):
@@ -318,6 +364,8 @@ class ServerSettings(BaseSettings):
     github: GitHubSection = GitHubSection()
     models: ModelsSection = ModelsSection()
     anthropic: AnthropicSection = AnthropicSection()
+    bedrock: BedrockSection = BedrockSection()
+    vertex: VertexSection = VertexSection()
     openai: OpenAISection = OpenAISection()
     openai_chat: OpenAIChatSection = OpenAIChatSection()
     azure: AzureSection = AzureSection()
@@ -364,9 +412,16 @@ class ServerSettings(BaseSettings):
 
     def access_to(self, provider: str) -> Access | None:
         """Return how a provider of models is reached; None where there is none of this name."""
-        sections = (self.anthropic, self.openai, self.openai_chat, self.azure, self.google)
-        names = ("anthropic", "openai", "openai-chat", "azure", "google")
-        return dict(zip(names, sections, strict=True)).get(provider)
+        sections: dict[str, Access] = {
+            "anthropic": self.anthropic,
+            "bedrock": self.bedrock,
+            "vertex": self.vertex,
+            "openai": self.openai,
+            "openai-chat": self.openai_chat,
+            "azure": self.azure,
+            "google": self.google,
+        }
+        return sections.get(provider)
 
     @property
     def loopback(self) -> bool:

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from bot.domain.messages import Usage
 from bot.domain.task import Run, Task
-from bot.errors import ModelError
 from bot.llm.base import Model
+from bot.llm.meter import Meter, PriceOf
 from bot.sandbox.base import Access, Sandbox
 from bot.settings.resolve import RunSettings
 from bot.store.base import TaskStore
@@ -17,8 +16,8 @@ from bot.tools.base import FileLedger, Tool, Toolset
 from bot.workspace.base import Identity, Opened, Origin, Workspace, Workspaces
 from bot.workspace.prepared import PreparedFolders
 
-OnRetry = Callable[[ModelError, float], Coroutine[object, object, None]]
-"""Hears that a request to a model is tried again, and after how many seconds."""
+Tell = Callable[[str], Coroutine[object, object, None]]
+"""Tells people in a sentence what is amiss with a model while the run goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +114,9 @@ class Desk:
     """Chooses the tools that are offered."""
     toolset: Callable[[Sequence[Tool], Sandbox, FileLedger], Toolset]
     """Binds tools to one place."""
-    model: Callable[[str, OnRetry], Model]
-    """Makes a model by its configured name."""
-    price_usd: Callable[[str, Usage], float | None]
+    model: Callable[[str, Tell, Meter], Model]
+    """Makes a model by its configured name; all its requests are counted by the meter."""
+    price_usd: PriceOf
     environments: PreparedFolders | None
     """What was set up for tasks, by repository; None where nothing is."""
     clock: Callable[[], datetime]

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import cast
 
 from bot.agent.limits import LimitGuard
-from bot.domain.codec import message_from_data, message_to_data
+from bot.domain.codec import images_from_data, message_from_data, message_to_data
 from bot.domain.events import ModelReplied, Notice, ToolFinished
 from bot.domain.messages import (
     Message,
@@ -20,11 +20,14 @@ from bot.domain.messages import (
     ToolSpec,
     Usage,
 )
-from bot.errors import Cancelled, ModelError
+from bot.domain.plan import PlanItem
+from bot.errors import Cancelled, LimitReached, ModelError
 from bot.llm.base import Model, OnText
+from bot.llm.meter import Amount, Ceiling, Meter
 from bot.redaction import mask, mask_known, mask_tokens
 from bot.tasks.engines.base import Json
 from bot.tasks.scene import Scene
+from bot.tasks.steps import describe, rebuild
 from bot.tools.base import Tool, ToolOutput
 
 TEXT_CHARS = 2_000
@@ -42,7 +45,8 @@ class RecordedModel:
         self._guard = guard
         self._started = started
         self._model: Model | None = None
-        self._retries = 0
+        self._meter = Meter(scene.desk.price_usd)
+        self._told = 0
 
     @property
     def name(self) -> str:
@@ -54,9 +58,15 @@ class RecordedModel:
         turn = self._guard.spent.turns + 1
 
         async def action() -> Json:
-            reply = await self._live().ask(_told(prompt), on_text=on_text)
-            reply = replace(reply, message=_without_secrets(reply.message))
-            usd = self._scene.desk.price_usd(self._name, reply.usage)
+            spent, limits = self._guard.spent, self._guard.limits
+            self._meter.begin(Amount(spent.usage, spent.usd), Ceiling(limits.tokens, limits.usd))
+            try:
+                reply = await self._live().ask(_told(prompt), on_text=on_text)
+            except ModelError as error:
+                return {"error": describe(error), **self._used()}
+            except LimitReached as limit:
+                return {"limit": [limit.what, limit.value, limit.limit, limit.remark], **self._used()}
+            reply = replace(reply, message=_without_secrets(reply.message), usage=self._meter.turn.usage)
             fact = ModelReplied(
                 turn=turn,
                 text=reply.message.text[:TEXT_CHARS],
@@ -65,17 +75,25 @@ class RecordedModel:
                 cache_read_tokens=reply.usage.cache_read_tokens,
                 cache_write_tokens=reply.usage.cache_write_tokens,
                 output_tokens=reply.usage.output_tokens,
-                cost_usd=usd,
+                cost_usd=self._meter.turn.usd,
                 model=reply.model or self._name,
             )
             await self._scene.recorder.note(f"model/{turn}", fact)
-            elapsed = (self._scene.desk.clock() - self._started).total_seconds()
-            return {"reply": _reply_to_data(reply), "usd": usd, "elapsed_s": elapsed}
+            return {"reply": _reply_to_data(reply), **self._used()}
 
         value = cast("dict[str, object]", await self._scene.steps.do(f"model/{turn}", action, stoppable=True))
-        reply = _reply_from_data(cast("dict[str, object]", value["reply"]))
-        self._guard.replied(reply.usage, cast("float | None", value["usd"]), cast("float", value["elapsed_s"]))
-        return reply
+        self._guard.replied(_usage_of(value), cast("float | None", value["usd"]), cast("float", value["elapsed_s"]))
+        if "error" in value:
+            raise rebuild(cast("dict[str, object]", value["error"]))
+        if "limit" in value:
+            raise LimitReached(*cast("tuple[str, float, float, str]", value["limit"]))
+        return _reply_from_data(cast("dict[str, object]", value["reply"]))
+
+    def _used(self) -> dict[str, Json]:
+        """Say what this turn used, the attempts that failed too."""
+        used = self._meter.turn
+        elapsed_s = (self._scene.desk.clock() - self._started).total_seconds()
+        return {"usage": asdict(used.usage), "usd": used.usd, "elapsed_s": elapsed_s}
 
     async def close(self) -> None:
         """Give back the connection, where one was made."""
@@ -84,14 +102,13 @@ class RecordedModel:
 
     def _live(self) -> Model:
         if self._model is None:
-            self._model = self._scene.desk.model(self._name, self._retried)
+            self._model = self._scene.desk.model(self._name, self._tell, self._meter)
         return self._model
 
-    async def _retried(self, error: ModelError, delay_s: float) -> None:
-        self._retries += 1
+    async def _tell(self, trouble: str) -> None:
+        self._told += 1
         turn = self._guard.spent.turns + 1
-        text = f"The model did not answer ({error}); asked again after {delay_s:.0f} s."
-        await self._scene.recorder.note(f"retry/{turn}/{self._retries}", Notice(text))
+        await self._scene.recorder.note(f"trouble/{turn}/{self._told}", Notice(trouble))
 
 
 class RecordedToolset:
@@ -139,7 +156,7 @@ class RecordedToolset:
         self._scene.lease.ledger.seen.update(cast("dict[str, str]", value["seen"]))
         for path in cast("list[str]", value["gone"]):
             self._scene.lease.ledger.seen.pop(path, None)
-        return ToolOutput(**cast("dict[str, object]", value["output"]))  # type: ignore[arg-type]
+        return _output_from_plain(cast("dict[str, object]", value["output"]))
 
 
 def _told(prompt: Prompt) -> Prompt:
@@ -181,6 +198,12 @@ def _reply_to_data(reply: Reply) -> dict[str, object]:
     }
 
 
+def _usage_of(value: dict[str, object]) -> Usage:
+    """Return what a turn used; an earlier version kept it with the reply alone."""
+    kept = value.get("usage") or cast("dict[str, object]", value["reply"])["usage"]
+    return Usage(**cast("dict[str, int]", kept))
+
+
 def _reply_from_data(data: dict[str, object]) -> Reply:
     message = message_from_data(cast("dict[str, object]", data["message"]))
     usage = Usage(**cast("dict[str, int]", data["usage"]))
@@ -190,7 +213,16 @@ def _reply_from_data(data: dict[str, object]) -> Reply:
 def _plain(output: ToolOutput) -> dict[str, object]:
     kept = asdict(output)
     kept["changed"] = None if output.changed is None else list(output.changed)
+    kept["images"] = list(kept["images"])
+    kept["plan"] = None if output.plan is None else list(kept["plan"])
     return kept
+
+
+def _output_from_plain(kept: dict[str, object]) -> ToolOutput:
+    """Turn what `_plain` made back; an earlier version kept no images and no plan."""
+    items = cast("list[dict[str, object]] | None", kept.get("plan"))
+    plan = None if items is None else [PlanItem(str(item["text"]), bool(item["done"])) for item in items]
+    return ToolOutput(**{**kept, "images": images_from_data(kept.get("images")), "plan": plan})  # type: ignore[arg-type]
 
 
 def _fact(turn: int, index: int, name: str, output: ToolOutput, seconds: float) -> ToolFinished:

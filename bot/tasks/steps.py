@@ -81,7 +81,7 @@ class Steps:
         except Cancelled:
             return {"stopped": True}
         except BotError as error:
-            return {"error": _describe(error)}
+            return {"error": describe(error)}
         text = json.dumps(value)
         if len(text) > ENVELOPE_CHARS:
             return {"blob": await self._store.put_blob(text.encode())}
@@ -119,23 +119,27 @@ class Steps:
         if "stopped" in envelope:
             raise Cancelled("stopped by a person")
         if "error" in envelope:
-            raise _rebuild(cast("dict[str, object]", envelope["error"]))
+            raise rebuild(cast("dict[str, object]", envelope["error"]))
         if "blob" in envelope:
             value: Json = json.loads(await self._store.blob(str(envelope["blob"])))
             return value
         return envelope["value"]
 
 
-def _describe(error: BotError) -> dict[str, object]:
+def describe(error: BotError) -> dict[str, Json]:
+    """Return an error as plain values; what only this process knows of it is left out."""
+    # A subclass that a room made for itself counts as the one that all rooms know.
+    known = next(one.__name__ for one in type(error).__mro__ if hasattr(errors, one.__name__))
     return {
-        "class": type(error).__name__,
+        "class": known,
         "text": str(error),
         "retry_after_s": getattr(error, "retry_after_s", None),
         "status": getattr(error, "status", None),
     }
 
 
-def _rebuild(kept: dict[str, object]) -> BotError:
+def rebuild(kept: dict[str, object]) -> BotError:
+    """Return the error that `describe` told of."""
     made: type[BotError] = getattr(errors, str(kept["class"]), BotError)
     text, wait, status = str(kept["text"]), kept["retry_after_s"], cast("int | None", kept["status"])
     if issubclass(made, ModelUnavailable):

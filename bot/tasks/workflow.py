@@ -10,7 +10,15 @@ from bot.agent.prompt import system_prompt
 from bot.domain.events import Notice, RunFinished
 from bot.domain.messages import Message, TextPart
 from bot.domain.task import Outcome, Run, Task
-from bot.errors import BotError, Cancelled, LimitReached
+from bot.errors import (
+    BotError,
+    Cancelled,
+    ContextOverflow,
+    LimitReached,
+    ModelRejected,
+    ModelUnavailable,
+    OperatorError,
+)
 from bot.settings.resolve import RunSettings
 from bot.tasks.checks import Checker, feedback
 from bot.tasks.desk import Desk
@@ -129,12 +137,23 @@ class _Life:
         except Cancelled:
             ending = Ending("stopped", "Stopped on request.")
         except BotError as error:
-            ending = Ending("failed", str(error))
+            ending = Ending("failed", self._told(error))
         except Exception:
             # A fault of ours: the person hears where to look, the log has all of it.
             log.exception("run.broken", extra={"run": self.scene.run.id})
             ending = Ending("failed", f"An internal error; the server's log has it under run `{self.scene.run.id}`.")
         return ending if prepared is None else await self._deliver(prepared, ending, finished)
+
+    def _told(self, error: BotError) -> str:
+        """Say to the people on the thread why the run failed; the operator hears of what only they can mend."""
+        if isinstance(error, ModelRejected | OperatorError):
+            log.error("run.operator_needed", extra={"run": self.scene.run.id, "error": str(error)})
+            return f"{error}. Only who runs this server can mend that."
+        if isinstance(error, ModelUnavailable):
+            return f"{error}. It was asked several times; ask me again later."
+        if isinstance(error, ContextOverflow):
+            return f"The work became longer than what the model can read at once: {error}. Ask for less at a time."
+        return str(error)
 
     async def close(self) -> None:
         """Give back what this process held."""

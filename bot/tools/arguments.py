@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -48,9 +48,17 @@ def _described(kind: type[Arguments]) -> list[str]:
 def specify(name: str, description: str, kind: type[Arguments]) -> ToolSpec:
     """Describe a tool in as few tokens as possible: no titles, no bounds, nothing that the check says anyway."""
     schema = kind.model_json_schema()
-    properties = {
-        key: {word: value for word, value in found.items() if word in {"type", "description", "default"}}
-        for key, found in schema.get("properties", {}).items()
-    }
-    parameters = {"type": "object", "properties": properties, "required": schema.get("required", [])}
-    return ToolSpec(name, description, parameters)
+    return ToolSpec(name, description, _slim(schema, schema.get("$defs", {})))
+
+
+def _slim(schema: Mapping[str, Any], defined: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what the model needs, with references replaced by what they point at."""
+    found = defined[schema["$ref"].removeprefix("#/$defs/")] if "$ref" in schema else schema
+    kept = {word: found[word] for word in ("type", "description", "default") if word in found}
+    if "properties" in found:
+        kept.pop("description", None)
+        kept["properties"] = {key: _slim(one, defined) for key, one in found["properties"].items()}
+        kept["required"] = found.get("required", [])
+    if "items" in found:
+        kept["items"] = _slim(found["items"], defined)
+    return kept

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bot.domain.messages import ToolSpec
+from bot.domain.messages import Image, ToolSpec
+from bot.domain.plan import PlanItem
 from bot.sandbox.base import Sandbox
 
 
@@ -14,6 +15,10 @@ class FileLedger:
 
     seen: dict[str, str] = field(default_factory=dict)
     """Path to SHA-256 of the bytes as last read or written through a tool."""
+    there: frozenset[str] | None = None
+    """The files that were there when the tools first looked; None before. See `bot.tools.deletions`."""
+    files: int = 0
+    """How many there were at the last look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,10 @@ class ToolOutput:
     """The model says that it is done."""
     command: str | None = None
     exit_code: int | None = None
+    images: Sequence[Image] = ()
+    """For a model that sees, behind the text; the text stands for itself all the same."""
+    plan: Sequence[PlanItem] | None = None
+    """The whole to-do list as it stands from now on; None where the call said nothing of it."""
 
 
 class Tool(Protocol):

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from bot.errors import ToolError
+from bot.tools.alike import moved, plain, same_but_ends, shift
 from bot.tools.contents import Text, with_newlines
 from bot.tools.nearest import present, similar
 from bot.tools.placeholders import left_out
 
 Span = tuple[int, int]
 _MOST_LINES = 20
+_MOST_OVERLAPS = 1000
+"""Each costs a look over the whole of `old`, and with one alone the edit is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,11 @@ def _sensible(content: Text, old: str, new: str) -> None:
 
 def _occurrences(text: str, old: str) -> list[int]:
     """Find all places, those that overlap too: `aa` is twice in `aaa`."""
-    found = []
+    found: list[int] = []
+    overlaps = 0
     at = text.find(old)
-    while at >= 0:
+    while at >= 0 and overlaps < _MOST_OVERLAPS:
+        overlaps += bool(found) and at - found[-1] < len(old)
         found.append(at)
         at = text.find(old, at + 1)
     return found
@@ -144,9 +149,9 @@ def _plain_newlines(text: str, old: str, new: str) -> _Match | None:
         return None
     starts = [at for at, char in enumerate(text) if not (char == "\n" and text[at - 1 : at] == "\r")]
     starts.append(len(text))
-    plain, wanted = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
-    found = _occurrences(plain, wanted)
-    _counted(plain, found, len(wanted), len(found))
+    here, wanted = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
+    found = _occurrences(here, wanted)
+    _counted(here, found, len(wanted), len(found))
     return _Match([(starts[at], starts[at + len(wanted)]) for at in found], new)
 
 
@@ -189,75 +194,27 @@ def _windows(text: str, old: str, fits: Callable[[Sequence[str], Sequence[str]],
 
 
 def _trailing(text: str, old: str, new: str) -> _Match | None:
-    def fits(found: Sequence[str], wanted: Sequence[str]) -> bool:
-        return all(one.rstrip() == other.rstrip() for one, other in zip(found, wanted, strict=True))
-
-    return _Match(_windows(text, old, fits), new)
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
-
-
-def _shift(found: Sequence[str], wanted: Sequence[str]) -> tuple[str, str] | None:
-    """Say which one indentation stands before every line of the file, or of `old`, and not of the other."""
-    shifts = set()
-    for one, other in zip(found, wanted, strict=True):
-        if one.strip() != other.strip():
-            return None
-        if one.strip():
-            longer, shorter = _indent(one), _indent(other)
-            if longer.endswith(shorter):
-                shifts.add((longer[: len(longer) - len(shorter)], ""))
-            elif shorter.endswith(longer):
-                shifts.add(("", shorter[: len(shorter) - len(longer)]))
-            else:
-                return None
-    return shifts.pop() if len(shifts) == 1 else None
+    return _Match(_windows(text, old, same_but_ends), new)
 
 
 def _indentation(text: str, old: str, new: str) -> _Match | None:
-    spans = _windows(text, old, lambda found, wanted: _shift(found, wanted) is not None)
+    spans = _windows(text, old, lambda found, wanted: shift(found, wanted) is not None)
     if len(spans) != 1:
         return _Match(spans, new)
     start, end = spans[0]
     found = text[start:end].replace("\r\n", "\n").removesuffix("\n").split("\n")
     wanted = old.replace("\r\n", "\n").removesuffix("\n").split("\n")
-    shift = _shift(found, wanted)
-    if shift is None:
-        return None
-    moved = _moved(new, *shift)
-    return None if moved is None else _Match(spans, moved)
-
-
-def _moved(new: str, more: str, less: str) -> str | None:
-    """Indent the replacement like the place; None where a line has not enough to take away."""
-    lines = []
-    for line in new.split("\n"):
-        if not line.strip():
-            lines.append(line)
-        elif line.startswith(less):
-            lines.append(more + line[len(less) :])
-        else:
-            return None
-    return "\n".join(lines)
-
-
-_TYPOGRAPHY = str.maketrans(
-    dict.fromkeys("‐‑‒–—―−", "-")  # noqa: RUF001 - these characters are meant
-    | dict.fromkeys("‘’‚‛", "'")  # noqa: RUF001
-    | dict.fromkeys("“”„‟", '"')
-    | dict.fromkeys("\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " ")
-)
-"""One character for one, so that places stay the same. Source: Codex, `apply-patch/src/seek_sequence.rs`."""
+    by = shift(found, wanted)
+    made = None if by is None else moved(new, *by)
+    return None if made is None else _Match(spans, made)
 
 
 def _typography(text: str, old: str, new: str) -> _Match | None:
-    match = _plain_newlines(text.translate(_TYPOGRAPHY), old.translate(_TYPOGRAPHY), new)
+    match = _plain_newlines(plain(text), plain(old), new)
     if match is not None:
         return match
-    wanted = old.translate(_TYPOGRAPHY)
-    found = _occurrences(text.translate(_TYPOGRAPHY), wanted)
+    wanted = plain(old)
+    found = _occurrences(plain(text), wanted)
     return _Match([(at, at + len(wanted)) for at in found], new)
 
 
@@ -282,11 +239,11 @@ def _numbers(text: str, old: str, new: str) -> _Match | None:
     numbered = [bool(_NUMBER.match(line)) for line in new.split("\n") if line.strip()]
     if any(numbered) and not all(numbered):
         return None
-    plain = "\n".join(_NUMBER.sub("", line) for line in new.split("\n")) if any(numbered) else new
+    given = "\n".join(_NUMBER.sub("", line) for line in new.split("\n")) if any(numbered) else new
     spans = [(at, at + len(bare)) for at in _occurrences(text, bare)]
     if spans:
-        return _Match(spans, plain)
-    return _plain_newlines(text, bare, plain) or _trailing(text, bare, plain)
+        return _Match(spans, given)
+    return _plain_newlines(text, bare, given) or _trailing(text, bare, given)
 
 
 _LINE_ENDS = "other line ends"

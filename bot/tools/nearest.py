@@ -10,6 +10,9 @@ _MOST_LINES = 30
 _MOST_WINDOWS = 20
 _MOST_COMPARED = 20_000
 """Lines of a file that are compared; a nearer one further down is not worth the time."""
+_MOST_RATIOS = 3
+"""Windows that are compared closely, which takes time by the cube of the length where text repeats itself."""
+_COMPARED_CHARS = 600
 _LINE_CHARS = 300
 _TOO_SHORT = 8
 
@@ -28,8 +31,9 @@ def similar(text: str, old: str) -> str:
     """Show the lines that are most like `old`, with their numbers; empty where none is like it enough."""
     lines = text.replace("\r\n", "\n").split("\n")[:_MOST_COMPARED]
     wanted = old.replace("\r\n", "\n").strip("\n").split("\n")
-    ranked = [(_ratio(lines[at : at + len(wanted)], wanted), -at) for at in _candidates(lines, wanted)]
-    best, place = max(ranked, default=(0.0, 0))
+    matchers = [(_matcher(lines[at : at + len(wanted)], wanted), -at) for at in _candidates(lines, wanted)]
+    likely = sorted(((matcher.quick_ratio(), at, matcher) for matcher, at in matchers), key=lambda one: one[:2])
+    best, place = max(((matcher.ratio(), at) for _, at, matcher in likely[-_MOST_RATIOS:]), default=(0.0, 0))
     if best < _LIKE:
         return " Nothing in the file is like it; read the file again."
     start = max(0, -place - _AROUND)
@@ -38,9 +42,9 @@ def similar(text: str, old: str) -> str:
     return f" Nearest ({best:.0%} alike):\n{shown}"
 
 
-def _ratio(found: Sequence[str], wanted: Sequence[str]) -> float:
-    one, other = "\n".join(found)[:4000], "\n".join(wanted)[:4000]
-    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
+def _matcher(found: Sequence[str], wanted: Sequence[str]) -> difflib.SequenceMatcher[str]:
+    one, other = "\n".join(found)[:_COMPARED_CHARS], "\n".join(wanted)[:_COMPARED_CHARS]
+    return difflib.SequenceMatcher(None, one, other, autojunk=False)
 
 
 def _candidates(lines: Sequence[str], wanted: Sequence[str]) -> Sequence[int]:

@@ -22,9 +22,14 @@ _STATUS = re.compile(
     re.IGNORECASE,
 )
 
+_MOST_CHARS = 300
+"""Nobody writes a longer one, and the time that these expressions take grows with the square of the length."""
+
 
 def is_placeholder(line: str) -> bool:
     """Whether a whole line says that code was left out, as `# ... rest of the code unchanged ...`."""
+    if len(line) > _MOST_CHARS:
+        return False
     bare = _TRAIL.sub("", _LEAD.sub("", line.strip()))
     comment = bare != line.strip() or bool(_DOTS.match(bare))
     words = _DOTS.sub(" ", bare).strip(" .()[]{}")

@@ -1,4 +1,4 @@
-"""`read`: lines of a text file."""
+"""`read`: lines of a text file, or a picture."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,6 +8,7 @@ from bot.domain.messages import ToolSpec
 from bot.errors import ToolError
 from bot.tools.arguments import Arguments, RelativePath, parse, specify
 from bot.tools.base import ToolContext, ToolOutput
+from bot.tools.pictures import MOST_BYTES, kind_of, picture
 
 _FILE_BYTES = 10 << 20
 _MOST_LINES = 2000
@@ -17,21 +18,25 @@ _LINE_CHARS = 2000
 
 class _Arguments(Arguments):
     path: RelativePath
-    offset: int = Field(default=1, ge=1)
-    limit: int = Field(default=_MOST_LINES, ge=1)
-    numbers: bool = False
+    offset: int = Field(default=1, ge=1, description="The first line, from 1.")
+    limit: int = Field(default=_MOST_LINES, ge=1, description="Lines, at most 2,000 and 50 kB.")
+    numbers: bool = Field(default=False, description="Puts a number before each line.")
 
 
 class Read:
     """Shows lines; what was shown to the end of the file may be overwritten later."""
 
-    spec: ToolSpec = specify("read", "Read a text file from line `offset`.", _Arguments)
+    spec: ToolSpec = specify("read", "Read a text file from line `offset`, or see a picture.", _Arguments)
     reads_only: bool = True
 
     async def call(self, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
         """Show at most 2,000 lines and 50 kB."""
         asked = parse(_Arguments, arguments)
         content = await context.sandbox.open(asked.path, limit_bytes=_FILE_BYTES)
+        kind = kind_of(content.data)
+        if kind is not None and content.size_bytes <= MOST_BYTES:
+            image, told = picture(content.data, kind, asked.path)
+            return ToolOutput(told, asked.path, images=(image,))
         if b"\0" in content.data:
             raise ToolError(f"binary_file: this file has NUL bytes ({content.size_bytes} bytes in all): {asked.path}")
         text = content.data.decode("utf-8", "replace").removeprefix("\ufeff")

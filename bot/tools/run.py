@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from bot.domain.messages import ToolSpec
+from bot.errors import ToolError
 from bot.sandbox.base import ExecResult
 from bot.sandbox.output import clip
 from bot.tools.arguments import Arguments, parse, specify
 from bot.tools.base import ToolContext, ToolOutput
+from bot.tools.deletions import begin, complaint
 
 LONGEST_S = 600
 _DEFAULT_S = 120
@@ -20,7 +22,8 @@ _ERROR_CHARS = 6_000
 
 class _Arguments(Arguments):
     command: str = Field(min_length=1)
-    timeout_s: int = Field(default=_DEFAULT_S, ge=1)
+    timeout_s: int = Field(default=_DEFAULT_S, ge=1, description="Seconds.")
+    requires_approval: bool = Field(default=False, description="True asks a person first.")
 
 
 class Run:
@@ -44,12 +47,20 @@ class Run:
     async def call(self, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
         """Run it and show both ends of what it printed."""
         asked = parse(_Arguments, arguments)
+        if asked.requires_approval:
+            raise ToolError(
+                "needs_agreement: a person has to allow this command, and nobody can be asked from here, so it was "
+                "not run. Find a way that needs nobody's approval, or call `finish` and say what is left to be done."
+            )
         timeout_s = min(asked.timeout_s, self._longest_s)
+        await begin(context)
         result = await context.sandbox.run(asked.command, timeout_s=timeout_s, output_chars=_CHARS)
+        too_much = await complaint(context)
         return ToolOutput(
-            _text(result, timeout_s),
+            "\n".join(filter(None, [_text(result, timeout_s), too_much])),
             asked.command,
             changed=None,
+            is_error=bool(too_much),
             command=asked.command,
             exit_code=result.exit_code,
         )

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from pydantic import Field
+
 from bot.domain.messages import ToolSpec
 from bot.tools.arguments import Arguments, parse, specify
 from bot.tools.base import ToolContext, ToolOutput
@@ -12,7 +14,7 @@ _MOST_BYTES = 50_000
 
 class _Arguments(Arguments):
     pattern: str
-    glob: str = "**"
+    glob: str = Field(default="**", description="Files to look in, as in `list`.")
 
 
 class Search:

@@ -47,6 +47,8 @@ class StandardToolset:
             finished=output.finished,
             command=output.command,
             exit_code=output.exit_code,
+            images=output.images,
+            plan=output.plan,
         )
 
     async def _call(self, name: str, arguments: str) -> ToolOutput:

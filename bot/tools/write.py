@@ -8,6 +8,7 @@ from bot.tools.arguments import Arguments, RelativePath, parse, specify
 from bot.tools.base import ToolContext, ToolOutput
 from bot.tools.contents import Text, decode, with_newlines
 from bot.tools.placeholders import left_out
+from bot.tools.syntax import broken
 
 _FILE_BYTES = 10 << 20
 
@@ -43,7 +44,8 @@ class Write:
         context.ledger.seen[asked.path] = written.sha256
         verb = "created" if seen is None else "overwrote"
         count = content.count("\n") + (not content.endswith("\n") and bool(content))
-        return ToolOutput(f"{verb} {asked.path} ({count} lines)", asked.path, changed=(asked.path,))
+        wrong = await broken(context.sandbox, asked.path, old.text, content)
+        return ToolOutput(f"{verb} {asked.path} ({count} lines){wrong}", asked.path, changed=(asked.path,))
 
     async def _old(self, path: str, seen: str | None, context: ToolContext) -> Text:
         if seen is None:

@@ -11,8 +11,8 @@ from bot.errors import BotError, ModelRejected
 from bot.llm.openai_chat import OpenAIChatModel
 from bot.llm.openai_client import Endpoint
 from bot.llm.transport import ClientOptions
-from bot.testing.model.openai_server import ScriptedOpenAI
 from bot.testing.model.script import Conversation, Script, Turn
+from bot.testing.model.server import ScriptedModel
 from tests.contract.corporate import Network, company
 
 MODEL = "model.corp.test"
@@ -23,7 +23,7 @@ PROMPT = Prompt("You are a test.", (), (Message("user", (TextPart("Hello?"),)),)
 async def network(tmp_path: Path) -> AsyncIterator[Network]:
     """A company's network with a model behind TLS; its proxy asks for a login."""
     script = Script([Conversation("test", [Turn(text="Hello!")], match="/./")])
-    async with company(tmp_path) as (network, stack), ScriptedOpenAI(script, api_key="k") as server:
+    async with company(tmp_path) as (network, stack), ScriptedModel(script, api_key="k") as server:
         assert isinstance(stack, AsyncExitStack)
         network.login = "svc-agent:Pr0xy-pass.word"
         await network.serve(stack, MODEL, int(server.url.rpartition(":")[2]))

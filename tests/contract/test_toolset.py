@@ -9,6 +9,7 @@ import pytest
 
 from bot.cli.approval import Approval, Asking
 from bot.cli.screen import Screen
+from bot.domain.plan import PlanItem
 from bot.store.opening import open_store
 from bot.tasks.engines.inline import _Steps
 from bot.tasks.opening import prepare
@@ -105,6 +106,23 @@ async def test_a_change_names_its_paths(toolset: Toolset) -> None:
     assert list(wrote.changed) == ["new.txt"]
     ran = await toolset.call(1, 1, "run", '{"command": "nonsense"}')
     assert (ran.changed, ran.command, ran.exit_code) == (None, "nonsense", 127)
+
+
+async def test_every_kind_of_change_names_its_paths(toolset: Toolset) -> None:
+    """A patch names all its files, a move both ends."""
+    patch = "*** Begin Patch\n*** Add File: a.txt\n+a\n*** Update File: rose.txt\n-dry\n+wet\n*** End Patch"
+    patched = await toolset.call(1, 0, "apply_patch", json.dumps({"patch": patch}))
+    assert (patched.is_error, list(patched.changed or ())) == (False, ["a.txt", "rose.txt"])
+    moved = await toolset.call(1, 1, "move", '{"path": "rose.txt", "target": "b.txt"}')
+    assert list(moved.changed or ()) == ["rose.txt", "b.txt"]
+
+
+async def test_a_plan_is_handed_over(toolset: Toolset) -> None:
+    """`update_plan` gives the plan as values, and changes nothing."""
+    output = await toolset.call(1, 0, "update_plan", '{"items": [{"text": "water", "done": true}, {"text": "wait"}]}')
+    assert list(output.plan or ()) == [PlanItem("water", done=True), PlanItem("wait", done=False)]
+    assert list(output.changed or ()) == []
+    assert (await toolset.call(1, 1, "read", '{"path": "rose.txt"}')).plan is None
 
 
 async def test_calls_at_once_do_each_other_no_harm(toolset: Toolset) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.testing.model.spoken import NATIVE, SPELLINGS
+from bot.testing.model.wires import WIRES
 from tests.e2e.stage import ROOT
 
 pytestmark = pytest.mark.e2e
@@ -17,6 +19,7 @@ pytestmark = pytest.mark.e2e
 BUDGET_S = 60
 NOBODY = 65_534
 ROOT_UID = 0
+DIALECTS = (NATIVE, *SPELLINGS)
 
 
 def demo(folder: Path, *options: str, uid: int | None = None) -> "subprocess.CompletedProcess[str]":
@@ -66,6 +69,19 @@ def test_json_is_one_object_a_line(folder: Path) -> None:
     lines = [json.loads(line) for line in demo(folder, "--json").stdout.splitlines()]
     ends = [line for line in lines if line["kind"] == "run.finished"]
     assert [end["outcome"] for end in ends] == ["done", "done"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_story_is_told_over_each_wire_in_each_spelling(folder: Path, wire: str, dialect: str) -> None:
+    """The same turns, tools and commits, whatever the model speaks; the scripted one notes what it did not expect."""
+    done = demo(folder, "--json", "--wire", wire, "--dialect", dialect)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["outcome"] for line in lines if line["kind"] == "run.finished"] == ["done", "done"]
+    assert [line["calls"] for line in lines if line["kind"] == "model.replied"] == [2, 2, 1, 1, 1, 1, 1, 2, 1, 1]
+    tools = [line["name"] for line in lines if line["kind"] == "tool.finished"]
+    first = ["list", "search", "read", "read", "run", "edit", "run", "finish"]
+    assert tools == [*first, "read", "edit", "edit", "run", "finish"]
 
 
 @pytest.mark.skipif(os.geteuid() != ROOT_UID, reason="only root can become somebody else")

@@ -105,7 +105,7 @@ class Town:
             reply(finish()),
         )
         desk = bootstrap.make_desk(self.settings, tasks, publisher, self.chosen)
-        desk = replace(desk, model=lambda name, on_retry: script, clock=Clock())
+        desk = replace(desk, model=lambda name, tell, meter: script, clock=Clock())
         accepted = await tasks.accept(request(f"key-{self.tasks}", number=self.tasks), Clock()())
         liveness = Liveness(self.folder / "state" / "executors")
         await OneShot(desk, liveness, f"us-{self.tasks}").work(accepted.run)

@@ -9,8 +9,8 @@ import anthropic
 import httpx
 import pytest
 
-from bot.testing.model.anthropic_check import Rejected, check_body
-from bot.testing.model.anthropic_wire import check_signatures
+from bot.testing.model.anthropic_check import check_body, check_signatures
+from bot.testing.model.body import Rejected
 from bot.testing.model.script import Conversation, Script, Turn
 from tests.model.conftest import Serve
 

@@ -16,15 +16,15 @@ from bot.testing.model.load import parse_script
 from bot.testing.model.openai_check import check_chat, check_responses
 from bot.testing.model.openai_errors import ERRORS
 from bot.testing.model.openai_read import read_chat, read_responses, segments
-from bot.testing.model.openai_seal import seal
-from bot.testing.model.openai_server import ScriptedOpenAI
 from bot.testing.model.play import play
 from bot.testing.model.reply import Call, Fault, Reply, Thinking
 from bot.testing.model.request import Request, Text
 from bot.testing.model.script import Conversation, Script, Turn
+from bot.testing.model.seal import seal
+from bot.testing.model.server import ScriptedModel
 from tests.unit.llm.cassettes import Exchange, Json, decoded, exchanges
 
-Serve = Callable[..., Awaitable[tuple[ScriptedOpenAI, openai.AsyncOpenAI]]]
+Serve = Callable[..., Awaitable[tuple[ScriptedModel, openai.AsyncOpenAI]]]
 SPOKEN = Reply([Thinking("Hm."), Text("Yes, I do."), Call("run", {"command": "make"})], key="k")
 FUNCTION: Any = {"name": "run", "description": "Run", "parameters": {"type": "object"}}
 CHAT: Any = {
@@ -61,10 +61,10 @@ async def serve() -> AsyncIterator[Serve]:
     """Serve scripts, as YAML or as values, until the test ends."""
     async with AsyncExitStack() as stack:
 
-        async def start(script: str | Script, **options: Any) -> tuple[ScriptedOpenAI, openai.AsyncOpenAI]:
+        async def start(script: str | Script, **options: Any) -> tuple[ScriptedModel, openai.AsyncOpenAI]:
             played = parse_script(script) if isinstance(script, str) else script
-            model = await stack.enter_async_context(ScriptedOpenAI(played, **options))
-            client = openai.AsyncOpenAI(base_url=model.openai_url, api_key="x", max_retries=0)
+            model = await stack.enter_async_context(ScriptedModel(played, **options))
+            client = openai.AsyncOpenAI(base_url=model.base_url("openai-chat"), api_key="x", max_retries=0)
             await stack.enter_async_context(client)
             return model, client
 
@@ -207,7 +207,7 @@ async def test_an_error_inside_a_stream(serve: Serve) -> None:
 async def test_what_the_api_refuses_is_refused(serve: Serve, path: str, body: Any, words: str) -> None:
     """With 400, in its words, and the test is told."""
     model, _ = await serve(one(Turn(text="x")))
-    async with httpx.AsyncClient(base_url=model.openai_url) as http:
+    async with httpx.AsyncClient(base_url=model.base_url("openai-chat")) as http:
         answer = await http.post(f"/{path}", json=body)
     assert answer.status_code == 400
     assert words in answer.json()["error"]["message"]

@@ -10,6 +10,7 @@ import pytest
 
 from bot.testing.model.load import parse_script
 from bot.testing.model.server import ScriptedModel
+from bot.testing.model.wires import WIRES
 
 SCRIPT = """
 script: two
@@ -85,3 +86,10 @@ async def test_a_taken_port_is_an_error() -> None:
     async with ScriptedModel(parse_script(SCRIPT)) as model:
         with pytest.raises(OSError, match="in use"):
             ScriptedModel(model.script, port=int(model.url.rpartition(":")[2])).start()
+
+
+def test_each_wire_has_the_base_url_that_its_clients_take() -> None:
+    """With OpenAI's version, without the others'; they add it themselves."""
+    model = ScriptedModel(parse_script(SCRIPT), port=7)
+    bases = {wire: model.base_url(wire).removeprefix(model.url) for wire in WIRES}
+    assert bases == {"anthropic": "", "openai-responses": "/v1", "openai-chat": "/v1", "google": ""}

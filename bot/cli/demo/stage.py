@@ -35,7 +35,7 @@ class Stage:
     model: ScriptedModel | None
 
 
-async def build(stack: AsyncExitStack, folder: Path, *, webhook_url: str, port: int, scripted: bool) -> Stage:
+async def build(stack: AsyncExitStack, folder: Path, *, webhook_url: str, port: int, dialect: str | None) -> Stage:
     """Set everything up and serve it until the stack is closed.
 
     Args:
@@ -43,7 +43,7 @@ async def build(stack: AsyncExitStack, folder: Path, *, webhook_url: str, port: 
         folder: for the repositories.
         webhook_url: where the App's deliveries go.
         port: of the local GitHub; 0 takes a free one.
-        scripted: whether a scripted model is needed.
+        dialect: how a scripted model calls tools; None: none is needed.
     """
     hub = Hub(folder)
     stack.callback(hub.close)
@@ -57,7 +57,7 @@ async def build(stack: AsyncExitStack, folder: Path, *, webhook_url: str, port: 
     hub.install(app, [repository.id])
     routes = [*graphql_routes(hub), *page_routes(hub)]
     server = await stack.enter_async_context(HubServer(hub, port=port, extra_routes=routes))
-    model = ScriptedModel(parse_script(script(), "script.yaml")) if scripted else None
+    model = ScriptedModel(parse_script(script(), "script.yaml"), dialect=dialect) if dialect else None
     if model is not None:
         await stack.enter_async_context(model)
     return Stage(hub, server, app, repository, person, hub.create_user_token(person), secret, model)

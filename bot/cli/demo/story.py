@@ -23,16 +23,11 @@ from bot.cli.screen import Screen
 from bot.domain.events import PullOpened
 from bot.domain.task import Run
 from bot.errors import BotError
-from bot.settings.server import (
-    AnthropicSection,
-    GitHubSection,
-    LogSection,
-    ModelsSection,
-    ProgressSection,
-    ServerSettings,
-)
+from bot.settings.server import GitHubSection, LogSection, ProgressSection, ServerSettings
 from bot.tasks.standing import Standing, stand
 
+PROVIDERS = {"anthropic": "anthropic", "openai-responses": "openai", "openai-chat": "openai-chat", "google": "google"}
+"""For each wire of the scripted model, the provider whose models speak it."""
 TITLE = "Discount is ignored"
 BODY = """\
 A cart with 10 percent discount costs as much as one without:
@@ -53,7 +48,24 @@ class StoryError(BotError):
     """The story did not come to its end; the text says where it stopped."""
 
 
-def play(*, model: str | None, port: int, stay: bool | None, state: Path | None, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Who plays the model."""
+
+    model: str | None
+    """A real one; None: the scripted one, and only then the rest counts."""
+    wire: str
+    """The API that it speaks, one of `WIRES`."""
+    dialect: str
+    """How it calls tools."""
+
+    @property
+    def scripted(self) -> bool:
+        """Whether it is no AI."""
+        return self.model is None
+
+
+def play(*, cast: Cast, port: int, stay: bool | None, state: Path | None, as_json: bool) -> int:
     """Play the story; returns 0 when it is complete."""
     screen = Screen(as_json=as_json)
     with ExitStack() as stack:
@@ -61,7 +73,7 @@ def play(*, model: str | None, port: int, stay: bool | None, state: Path | None,
         folder.mkdir(parents=True, exist_ok=True)
         # The model's commands run under other uids, which have to pass through.
         folder.chmod(0o711)
-        code = asyncio.run(_play(folder.resolve(), screen, model, port, stay=_stays(stay, as_json=as_json)))
+        code = asyncio.run(_play(folder.resolve(), screen, cast, port, stay=_stays(stay, as_json=as_json)))
     sys.stdout.flush()
     # DBOS's threads would hold the process; everything is recorded.
     os._exit(code)
@@ -71,13 +83,14 @@ def _stays(stay: bool | None, *, as_json: bool) -> bool:
     return stay if stay is not None else sys.stdout.isatty() and sys.stdin.isatty() and not as_json
 
 
-async def _play(folder: Path, screen: Screen, model: str | None, port: int, *, stay: bool) -> int:
-    _introduce(screen, model)
+async def _play(folder: Path, screen: Screen, cast: Cast, port: int, *, stay: bool) -> int:
+    _introduce(screen, cast)
     async with AsyncExitStack() as stack:
         web = _free_port()
         hook = f"http://127.0.0.1:{web}/webhook"
-        stage = await build(stack, folder / "hub", webhook_url=hook, port=port, scripted=model is None)
-        settings = _settings(folder / "server", stage, web, model)
+        dialect = cast.dialect if cast.scripted else None
+        stage = await build(stack, folder / "hub", webhook_url=hook, port=port, dialect=dialect)
+        settings = _settings(folder / "server", stage, web, cast)
         chosen = await bootstrap.choose_sandbox(settings)
         tell(chosen, screen.say)
         if not chosen.shell:
@@ -85,7 +98,7 @@ async def _play(folder: Path, screen: Screen, model: str | None, port: int, *, s
             return 1
         server = bootstrap.make_server(settings, chosen)
         await stack.enter_async_context(_Web(settings, server))
-        story = _Story(stage, server, screen, WAIT_S if model is None else REAL_WAIT_S)
+        story = _Story(stage, server, screen, WAIT_S if cast.scripted else REAL_WAIT_S)
         try:
             await story.tell()
         except StoryError as error:
@@ -97,41 +110,49 @@ async def _play(folder: Path, screen: Screen, model: str | None, port: int, *, s
     return 0
 
 
-def _introduce(screen: Screen, model: str | None) -> None:
+def _introduce(screen: Screen, cast: Cast) -> None:
     screen.say(f"Issuewright {__version__}, demo", "bold")
     screen.say("No account, no key, nothing leaves this machine: GitHub is a local one, made for this demo.")
-    if model is None:
+    if cast.scripted:
         screen.say("The model is SCRIPTED: it plays fixed turns and is no AI. Everything else is real:", "yellow")
-        screen.say("webhooks, the durable engine, git, the tools, the tests that run.\n", "yellow")
+        screen.say("webhooks, the durable engine, git, the tools, the tests that run.", "yellow")
+        screen.say(f"It speaks the wire {cast.wire}, and calls tools as {cast.dialect}.\n", "yellow")
     else:
         screen.say(
-            f"The model is {model}, with your key: what it reads of the demo's repository goes there.\n", "yellow"
+            f"The model is {cast.model}, with your key: what it reads of the demo's repository goes there.\n", "yellow"
         )
 
 
-def _settings(state: Path, stage: Stage, port: int, model: str | None) -> ServerSettings:
-    if stage.model is not None:
-        anthropic = AnthropicSection(api_key=SecretStr("scripted"), base_url=stage.model.url)
-        models = ModelsSection(act=f"anthropic:{stage.model.model_id}")
-    else:
-        real = bootstrap.load(None, {"models.act": model}, quiet=True)
-        anthropic, models = real.anthropic, real.models
-    return ServerSettings(
-        state_dir=state,
-        port=port,
-        github=GitHubSection(
-            app_id=stage.app.id,
-            private_key=SecretStr(stage.app.private_key),
-            webhook_secret=SecretStr(stage.secret),
-            api_url=stage.hub.api_url,
-            web_url=stage.hub.base_url,
-            content_interval_s=0,
-        ),
-        anthropic=anthropic,
-        models=models,
-        progress=ProgressSection(interval_s=1),
-        log=LogSection(level="WARNING"),
+def _settings(state: Path, stage: Stage, port: int, cast: Cast) -> ServerSettings:
+    base = (
+        bootstrap.load(None, {"models.act": cast.model}, quiet=True) if stage.model is None else _scripted(stage, cast)
     )
+    return base.model_copy(
+        update={
+            "state_dir": state,
+            "port": port,
+            "github": GitHubSection(
+                app_id=stage.app.id,
+                private_key=SecretStr(stage.app.private_key),
+                webhook_secret=SecretStr(stage.secret),
+                api_url=stage.hub.api_url,
+                web_url=stage.hub.base_url,
+                content_interval_s=0,
+            ),
+            "progress": ProgressSection(interval_s=1),
+            "log": LogSection(level="WARNING"),
+        }
+    )
+
+
+def _scripted(stage: Stage, cast: Cast) -> ServerSettings:
+    """Say where the scripted model is, as an operator says it of a real one."""
+    if stage.model is None:
+        raise StoryError("there is no scripted model")
+    provider = PROVIDERS[cast.wire]
+    access = {"api_key": "scripted", "base_url": stage.model.base_url(cast.wire)}
+    models = {"act": f"{provider}:{stage.model.model_id}", "dialect": cast.dialect}
+    return ServerSettings.model_validate({"models": models, provider.replace("-", "_"): access})
 
 
 class _Web:

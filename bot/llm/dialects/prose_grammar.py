@@ -73,7 +73,7 @@ class ProseGrammar:
         if (verb := _VERB.match(line)) is None:
             return None
         tools = ", ".join(self._verbs)
-        return [Fault(f"unknown_tool: `{verb[1]}`; the tools are {tools}. {NOTHING_RAN}", verb[1], whole=True)]
+        return [Fault(f"unknown_tool: `{verb[1]}`; the tools are {tools}. {NOTHING_RAN}", verb[1].lower(), whole=True)]
 
     @property
     def missing(self) -> str:

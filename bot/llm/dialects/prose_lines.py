@@ -18,8 +18,8 @@ Write each call on a line of its own, outside of code blocks: the tool in capita
 exactly as it is. Nothing else may stand on that line, so `RUN the tests` is no call. A text that does not fit there \
 comes in a block right below, between two equal lines with three backticks and `{token}`, or `{token}-2` if the text \
 itself holds `{token}`; write ` {no_eol}` behind the first line where the text has no line break at its end. Other \
-values stand before the one in backticks, as `limit=20` or `name="two words"`. Several calls may follow one another. \
-{results}
+values stand before the one in backticks, as `limit=20` or `name="two words"`. Lists and objects are JSON. \
+Several calls may follow one another. {results}
 
 # Tools
 {tools}"""

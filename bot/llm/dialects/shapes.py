@@ -53,9 +53,10 @@ class Shape:
 
     @property
     def options(self) -> str:
-        """A line on what may be left out, and one on each parameter that the schema describes; often empty."""
+        """Lines on what must be given and is no string, on what may be left out, and on what the schema describes."""
+        needed = [self._described(name) for name in self.required if self._kind(name) != "string"]
         optional = [self._described(name) for name in self.names if name not in self.required]
-        lines = [f"Optional: {', '.join(optional)}"] if optional else []
+        lines = [f"{word}: {', '.join(named)}" for word, named in (("Needed", needed), ("Optional", optional)) if named]
         meant = {name: found["description"] for name, found in self._properties.items() if "description" in found}
         return "".join(f"\n{line}" for line in [*lines, *(f"`{name}`: {meaning}" for name, meaning in meant.items())])
 
@@ -90,7 +91,7 @@ class Shape:
     def _described(self, name: str) -> str:
         found = self._properties[name]
         default = f", else {json.dumps(found['default'])}" if "default" in found else ""
-        return f"`{name}` ({found.get('type', 'JSON')}{default})"
+        return f"`{name}` ({_outlined(found)}{default})"
 
     def _kind(self, name: str) -> str:
         """Return the one type of a parameter; empty where the schema allows several or names none."""
@@ -166,6 +167,19 @@ def arguments_of(text: str) -> Mapping[str, object] | None:
 
 class UnfitError(ValueError):
     """The JSON is whole, but must not be used: it names something twice, or has a number that is none."""
+
+
+def _outlined(schema: object) -> str:
+    """Say in a few words what a schema asks for: its type, and what lists and objects hold."""
+    found = schema if isinstance(schema, dict) else {}
+    kind, inner = found.get("type", "JSON"), found.get("properties")
+    if kind == "array" and "items" in found:
+        return f"array of {_outlined(found['items'])}"
+    if kind == "object" and isinstance(inner, dict):
+        needed = found.get("required", ())
+        words = [f"{json.dumps(name)}{'' if name in needed else '?'}: {_outlined(one)}" for name, one in inner.items()]
+        return f"{{{', '.join(words)}}}"
+    return " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -60,7 +60,8 @@ class Xml:
         if not isinstance(value, str):
             # JSON knows the escape, and no closing tag is left in it.
             text = text.replace("</", "<\\/")
-        if not shape.is_free(name) and not re.search(rf"[\r\n]|</{re.escape(name)}>", text):
+        # The closing tag of another value without an id may not stand in this one either.
+        if not shape.is_free(name) and not re.search(r"[\r\n]|</", text):
             return f"<{name}>{text}</{name}>"
         own = unused(self._token, text)
         return f'<{name} id="{own}">\n{text}</{name} id="{own}">'
@@ -73,4 +74,6 @@ class Xml:
             for name in shape.required
         ]
         form = "\n".join([f"<{shape.name}>", *body, f"</{shape.name}>"])
-        return f"{shape.heading}\n{form}{shape.options}"
+        free = ", ".join(f"`{name}`" for name in shape.names if shape.is_free(name) and name not in shape.required)
+        note = f"\n{free}: a text of several lines, even where it has only one" if free else ""
+        return f"{shape.heading}\n{form}{note}{shape.options}"

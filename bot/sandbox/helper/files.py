@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from bot.sandbox.helper.frames import Head, Refusal
-from bot.sandbox.helper.kernel import open_beneath
+from bot.sandbox.helper.kernel import open_beneath, rename_new
 
-_FOLDER = os.O_PATH | os.O_DIRECTORY
+FOLDER = os.O_PATH | os.O_DIRECTORY
 _NEW_MODE = 0o644
 _CHUNK = 1 << 20
+PASSING = ".issuewright-*.tmp"
+"""Names of files on their way to their own name."""
 # Code points that HFS+ ignores in names.
 _UNSEEN = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 
@@ -90,7 +92,7 @@ def inside(root: int, fd: int, path: str) -> str:
 @contextmanager
 def folder(path: str) -> Iterator[int]:
     """Open the workspace itself."""
-    fd = os.open(path, _FOLDER | os.O_CLOEXEC)
+    fd = os.open(path, FOLDER | os.O_CLOEXEC)
     try:
         yield fd
     finally:
@@ -98,7 +100,7 @@ def folder(path: str) -> Iterator[int]:
 
 
 @contextmanager
-def _regular(root: int, path: str) -> Iterator[int]:
+def regular(root: int, path: str) -> Iterator[int]:
     """Open a regular file for reading."""
     fd = open_beneath(root, path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:
@@ -134,13 +136,14 @@ def _facts(fd: int, data: bytes) -> Head:
 def read(top: str, path: str, limit: int, largest: int) -> tuple[Head, bytes]:
     """Read a regular file: its facts, and at most `limit` bytes of it."""
     check(path)
-    with explained(path), folder(top) as root, _regular(root, path) as fd:
+    with explained(path), folder(top) as root, regular(root, path) as fd:
         inside(root, fd, path)
         data = _content(fd, largest, path)
         return _facts(fd, data), data[:limit]
 
 
-def _split(path: str) -> tuple[str, str]:
+def split(path: str) -> tuple[str, str]:
+    """Take a file's name from its folder's path."""
     parent, _, name = path.rpartition("/")
     if name in {"", ".", ".."}:
         raise Refusal(f"not_regular_file: the path names a folder: {path}")
@@ -148,10 +151,10 @@ def _split(path: str) -> tuple[str, str]:
 
 
 @contextmanager
-def _parent(root: int, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+def parent_of(root: int, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
     """Open the folder of a file, made where it is missing."""
-    parent, name = _split(path)
-    fd = _made(root, parent) if make else open_beneath(root, parent, _FOLDER)
+    parent, name = split(path)
+    fd = _made(root, parent) if make else open_beneath(root, parent, FOLDER)
     try:
         inside(root, fd, path)
         yield fd, name
@@ -162,7 +165,7 @@ def _parent(root: int, path: str, *, make: bool = False) -> Iterator[tuple[int, 
 def _made(root: int, path: str) -> int:
     """Open a folder, making what is missing; every part is looked up from the root, so that inner links work."""
     try:
-        return open_beneath(root, path, _FOLDER)
+        return open_beneath(root, path, FOLDER)
     except FileNotFoundError:
         parent, _, name = path.rstrip("/").rpartition("/")
         if name in {"", ".", ".."}:
@@ -174,7 +177,7 @@ def _made(root: int, path: str) -> int:
             os.mkdir(name, 0o755, dir_fd=above)
     finally:
         os.close(above)
-    return open_beneath(root, path, _FOLDER)
+    return open_beneath(root, path, FOLDER)
 
 
 def replace(top: str, path: str, data: bytes, expected: str | None, largest: int) -> tuple[Head, bytes]:
@@ -182,23 +185,23 @@ def replace(top: str, path: str, data: bytes, expected: str | None, largest: int
     check(path)
     with explained(path), folder(top) as root:
         try:
-            with _regular(root, path) as old:
+            with regular(root, path) as old:
                 real = inside(root, old, path)
-                mode = _agreed(old, path, expected, largest)
+                mode = agreed(old, path, expected, largest)
         except FileNotFoundError:
             if expected is not None:
                 raise Refusal(f"stale_file: the file is no longer there: {path}") from None
-            with _parent(root, path, make=True) as (fd, name):
+            with parent_of(root, path, make=True) as (fd, name):
                 return _placed(fd, name, data, None), b""
-        parent, name = _split(real)
-        fd = open_beneath(root, parent, _FOLDER, follow=False)
+        parent, name = split(real)
+        fd = open_beneath(root, parent, FOLDER, follow=False)
         try:
             return _placed(fd, name, data, mode), b""
         finally:
             os.close(fd)
 
 
-def _agreed(fd: int, path: str, expected: str | None, largest: int) -> int:
+def agreed(fd: int, path: str, expected: str | None, largest: int) -> int:
     """Compare a file with what the caller knows of it; return its permission bits."""
     if expected is None:
         raise Refusal(f"exists: the file exists; read it to its end before overwriting it, or edit it: {path}")
@@ -208,31 +211,56 @@ def _agreed(fd: int, path: str, expected: str | None, largest: int) -> int:
     return stat.S_IMODE(os.fstat(fd).st_mode) & 0o777
 
 
-def _placed(folder_fd: int, name: str, data: bytes, mode: int | None) -> Head:
-    """Write bytes under a passing name and give them their name at once; None as mode means that it must be new."""
-    passing = f".issuewright-{os.urandom(6).hex()}.tmp"
+def stage(folder_fd: int, data: bytes, mode: int | None) -> tuple[str, Head]:
+    """Write bytes under a passing name, which is returned with the facts; None as mode is that of any new file."""
+    passing = passing_name()
     fd = os.open(passing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder_fd)
     try:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(fd, rest) :]
         os.fchmod(fd, _NEW_MODE if mode is None else mode)
-        facts = _facts(fd, data)
-        if mode is None:
-            os.link(passing, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd, follow_symlinks=False)
-        else:
-            os.replace(passing, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
+        return passing, _facts(fd, data)
+    except BaseException:
+        forget(folder_fd, passing)
+        raise
     finally:
         os.close(fd)
-        with suppress(FileNotFoundError):
-            os.unlink(passing, dir_fd=folder_fd)
+
+
+def passing_name() -> str:
+    """Choose a name that no commit takes up, no listing shows, whatever is left of it."""
+    return PASSING.replace("*", os.urandom(6).hex())
+
+
+def forget(folder_fd: int, name: str) -> None:
+    """Remove a passing name, where it is there."""
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder_fd)
+
+
+def install(folder_fd: int, passing: str, name: str, *, new: bool) -> None:
+    """Give what was staged its name at once; a new one overwrites nothing."""
+    if new:
+        os.link(passing, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd, follow_symlinks=False)
+    else:
+        os.replace(passing, name, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
+
+
+def _placed(folder_fd: int, name: str, data: bytes, mode: int | None) -> Head:
+    """Write bytes under a passing name and give them their name at once; None as mode means that it must be new."""
+    passing, facts = stage(folder_fd, data, mode)
+    try:
+        install(folder_fd, passing, name, new=mode is None)
+    finally:
+        forget(folder_fd, passing)
     return facts
 
 
 def delete(top: str, path: str) -> tuple[Head, bytes]:
     """Remove one file or link; a folder is refused."""
     check(path)
-    with explained(path), folder(top) as root, _parent(root, path) as (fd, name):
+    with explained(path), folder(top) as root, parent_of(root, path) as (fd, name):
         if stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
             raise Refusal(f"not_regular_file: this is a folder; remove it by a command: {path}")
         os.unlink(name, dir_fd=fd)
@@ -243,10 +271,9 @@ def move(top: str, source: str, target: str) -> tuple[Head, bytes]:
     """Rename one file; nothing is ever overwritten."""
     check(source)
     check(target)
-    with folder(top) as root, explained(source), _parent(root, source) as (old, name):
+    with folder(top) as root, explained(source), parent_of(root, source) as (old, name):
         if stat.S_ISDIR(os.stat(name, dir_fd=old, follow_symlinks=False).st_mode):
             raise Refusal(f"not_regular_file: this is a folder; move it by a command: {source}")
-        with explained(target), _parent(root, target, make=True) as (new, wanted):
-            os.link(name, wanted, src_dir_fd=old, dst_dir_fd=new, follow_symlinks=False)
-        os.unlink(name, dir_fd=old)
+        with explained(target), parent_of(root, target, make=True) as (new, wanted):
+            rename_new(old, name, new, wanted)
     return {}, b""

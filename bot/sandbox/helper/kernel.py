@@ -17,6 +17,7 @@ SET_DUMPABLE = 4
 SET_CHILD_SUBREAPER = 36
 SET_NO_NEW_PRIVS = 38
 
+_NO_REPLACE = 1
 _TRIES = 5
 """The kernel answers EAGAIN while somebody renames folders on the way."""
 libc = ctypes.CDLL(None, use_errno=True)
@@ -53,6 +54,27 @@ def open_beneath(root: int, path: str, flags: int, *, follow: bool = True) -> in
             return fd
         code = ctypes.get_errno()
     raise OSError(code, os.strerror(code), path)
+
+
+def rename_new(old_folder: int, old: str, new_folder: int, new: str) -> None:
+    """Rename at once what must not overwrite anything; where that is not offered, by way of a second name.
+
+    Raises:
+        OSError: EEXIST where there is something of the new name.
+
+    Source: https://man7.org/linux/man-pages/man2/rename.2.html
+    """
+    names = ctypes.c_char_p(os.fsencode(old)), ctypes.c_char_p(os.fsencode(new))
+    # Older C libraries have no such function, some file systems no such flag.
+    rename = getattr(libc, "renameat2", None)
+    if rename is not None:
+        if rename(old_folder, names[0], new_folder, names[1], ctypes.c_uint(_NO_REPLACE)) == 0:
+            return
+        code = ctypes.get_errno()
+        if code not in (errno.EINVAL, errno.ENOSYS):
+            raise OSError(code, os.strerror(code), old)
+    os.link(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder, follow_symlinks=False)
+    os.unlink(old, dir_fd=old_folder)
 
 
 def prctl(option: int, value: int) -> None:

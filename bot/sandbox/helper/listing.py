@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Sequence
 
 from bot.sandbox.helper.children import Kept, Running
-from bot.sandbox.helper.files import check, folder
+from bot.sandbox.helper.files import PASSING, check, folder
 from bot.sandbox.helper.frames import Broken, Head, Refusal
 from bot.sandbox.helper.globs import Glob, expand, fits
 from bot.sandbox.helper.kernel import open_beneath
@@ -59,7 +59,7 @@ def entries(top: str, home: str, pattern: str, limit: int, line: int) -> tuple[H
     """List the files that fit a glob: the first `limit` of them in order, and how many there are."""
     globs = [Glob(text) for text in expand(pattern)]
     data = bytearray()
-    code, complaint = _git(top, home, ["ls-files", "-co", "--exclude-standard", "-z"], data.extend, line)
+    code, complaint = _git(top, home, ["ls-files", "-co", "--exclude-standard", "-x", PASSING, "-z"], data.extend, line)
     if code:
         raise Broken(f"git cannot list the workspace: {os.fsdecode(complaint).strip()}")
     names = sorted(name for name in bytes(data).split(b"\0") if name)
@@ -125,7 +125,13 @@ def hits(top: str, home: str, pattern: str, glob: str | None, settings: Head) ->
         check(text)
     found = _Hits(int(str(settings["limit"])))
     fixed = ["grep", "--no-index", "--exclude-standard", "--no-color", "--no-recurse-submodules", "-nIPz"]
-    code, complaint = _git(top, home, [*fixed, "-e", pattern, "--", *paths], found.add, int(str(settings["line"])))
+    code, complaint = _git(
+        top,
+        home,
+        [*fixed, "-e", pattern, "--", *paths, f":(exclude,glob)**/{PASSING}"],
+        found.add,
+        int(str(settings["line"])),
+    )
     if code > 1:
         raise Refusal(f"bad_pattern: {os.fsdecode(complaint).strip().removeprefix('fatal: ')}")
     return {"rows": found.rows, "total": found.total}, b""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
+from bot.sandbox.helper.changes import apply
 from bot.sandbox.helper.children import Door, Surroundings, end_all, run
 from bot.sandbox.helper.files import check, delete, explained, folder, inside, move, read, replace
 from bot.sandbox.helper.frames import Broken, Gone, Head, Refusal, receive, send
@@ -23,6 +24,7 @@ from bot.sandbox.helper.kernel import (
 from bot.sandbox.helper.landlock import TRUNCATES_FROM, fence, restrict
 from bot.sandbox.helper.listing import entries, hits
 from bot.sandbox.helper.seccomp import INET, INET6, UNIX, install
+from bot.sandbox.helper.source import complaint
 from bot.sandbox.helper.watch import Watch, forget, threads_of_user
 
 LINE = 0
@@ -58,8 +60,10 @@ class Helper:
         self._answers: dict[str, Callable[[Head, bytes], tuple[Head, bytes]]] = {
             "open": self._open,
             "replace": self._replace,
+            "apply": lambda ask, body: apply(self._top, ask["changes"], body, self._largest),
             "delete": lambda ask, _: delete(self._top, str(ask["path"])),
             "move": lambda ask, _: move(self._top, str(ask["path"]), str(ask["target"])),
+            "python": lambda _, body: ({"complaint": complaint(body)}, b""),
             "list": self._list,
             "search": self._search,
             "run": self._run,

@@ -7,9 +7,12 @@ Source: https://docs.anthropic.com/en/api/messages, https://docs.anthropic.com/e
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 
-from bot.testing.model.anthropic_read import Body, blocks, lifetime, mappings
+from bot.testing.model.anthropic_read import blocks, lifetime
+from bot.testing.model.body import Asked, Body, Rejected, mappings
+from bot.testing.model.seal import seal
 
 MAX_BYTES = 32 * 1024 * 1024
 """Source: https://docs.anthropic.com/en/api/errors#request-size-limits"""
@@ -18,14 +21,23 @@ MIN_THINKING_TOKENS = 1024
 ID = re.compile(r"[a-zA-Z0-9_-]+")
 MAX_ID = 64
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
-class Rejected(Exception):  # noqa: N818 - the answer to a client, no failure of ours
-    """The API refuses the request."""
+def check(asked: Asked, api_key: str | None) -> Body:
+    """Return the decoded body of a request for a message if the API would accept it.
 
-    def __init__(self, message: str, status: int = 400) -> None:
-        super().__init__(message)
-        self.status = status
+    Args:
+        asked: as received.
+        api_key: the only key accepted; None: any.
+
+    Raises:
+        Rejected: as `check_headers`, `check_body` and `check_signatures` say; the first thing found.
+    """
+    check_headers(asked.headers, api_key)
+    body = check_body(asked.raw)
+    check_signatures(body)
+    return body
 
 
 def check_headers(headers: Mapping[str, str], api_key: str | None) -> None:
@@ -68,6 +80,18 @@ def check_body(raw: bytes, *, counting: bool = False) -> Body:
     for fault in _faults(body, counting=counting):
         raise Rejected(fault)
     return body
+
+
+def check_signatures(body: Body) -> None:
+    """Refuse thinking that was not replayed as it was sent.
+
+    Raises:
+        Rejected: 400, for the first such block.
+    """
+    for number, message in enumerate(mappings(body.get("messages"))):
+        for place, block in enumerate(blocks(message.get("content"))):
+            if block.get("type") == "thinking" and block.get("signature") != seal(str(block.get("thinking"))):
+                raise Rejected(f"messages.{number}.content.{place}: Invalid `signature` in `thinking` block")
 
 
 def _faults(body: Body, *, counting: bool) -> Iterator[str]:
@@ -172,11 +196,30 @@ def _block(where: str, block: Body, role: str) -> Iterator[str]:
         case "tool_result":
             if role != "user":
                 yield f"{where}: `tool_result` blocks can only be in `user` messages"
-            yield from _id(f"{where}.tool_result.tool_use_id", block.get("tool_use_id"))
-            for inner in blocks(block.get("content")) if block.get("content") else []:
-                yield from _text(inner) if inner.get("type") == "text" else ()
+            yield from _result(f"{where}.tool_result", block)
+        case "image":
+            yield from _image(f"{where}.image.source.base64", block.get("source"))
         case "thinking" | "redacted_thinking" as kind if "cache_control" in block:
             yield f"{where}.{kind}.cache_control: Extra inputs are not permitted"
+
+
+def _result(where: str, block: Body) -> Iterator[str]:
+    yield from _id(f"{where}.tool_use_id", block.get("tool_use_id"))
+    for inner in blocks(block.get("content")) if block.get("content") else []:
+        if block.get("is_error") is True and inner.get("type") != "text":
+            yield f"{where}: all content must be type 'text' if 'is_error' is true"
+        yield from _block(f"{where}.content", inner, "user")
+
+
+def _image(where: str, source: object) -> Iterator[str]:
+    if not isinstance(source, Mapping) or source.get("type") != "base64":
+        return
+    if source.get("media_type") not in IMAGE_TYPES:
+        yield f"{where}.media_type: Input should be {IMAGE_TYPES}"
+    try:
+        b64decode(str(source.get("data") or "?"), validate=True)
+    except ValueError:
+        yield f"{where}.data: The image data is not valid base64"
 
 
 def _text(block: Body, *, blank: bool = False) -> Iterator[str]:

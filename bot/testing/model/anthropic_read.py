@@ -1,12 +1,10 @@
 """Read the body of an Anthropic Messages request; pure. `anthropic_check` has approved it before."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from bot.testing.model.body import Body, mappings, spelled
 from bot.testing.model.cache import Segment
 from bot.testing.model.request import Message, Request, Text, ToolCall, ToolResult
-
-Body = Mapping[str, object]
 
 
 def read_request(body: Body) -> Request:
@@ -32,10 +30,10 @@ def segments(body: Body) -> list[Segment]:
     Another model is another cache. `tool_choice` and `thinking` count from the messages on, as the API documents.
     A `cache_control` at the top of the body is a breakpoint on the last block.
     """
-    found = [Segment(_bytes({"model": body.get("model")}))]
+    found = [Segment(spelled({"model": body.get("model")}))]
     found += [_segment(tool) for tool in mappings(body.get("tools"))]
     found += [_segment(block) for block in blocks(body.get("system"))]
-    found.append(Segment(_bytes({key: body[key] for key in ("tool_choice", "thinking") if key in body})))
+    found.append(Segment(spelled({key: body[key] for key in ("tool_choice", "thinking") if key in body})))
     for message in mappings(body.get("messages")):
         found += [_segment(block, str(message.get("role", ""))) for block in blocks(message.get("content"))]
     automatic = lifetime(body)
@@ -51,11 +49,6 @@ def blocks(content: object) -> list[Body]:
     return mappings(content)
 
 
-def mappings(value: object) -> list[Body]:
-    """Return the objects of a JSON array, or nothing if it is none."""
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
 def lifetime(block: Body) -> str | None:
     """Return `5m` or `1h` for a block with a breakpoint, else None."""
     control = block.get("cache_control")
@@ -66,12 +59,7 @@ def lifetime(block: Body) -> str | None:
 
 def _segment(block: Body, role: str = "") -> Segment:
     bare = {key: value for key, value in block.items() if key != "cache_control"}
-    return Segment(role.encode() + _bytes(bare), lifetime(block))
-
-
-def _bytes(value: object) -> bytes:
-    """Spell JSON in the order in which the client sent it: keys in another order miss the real cache as well."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass")
+    return Segment(role.encode() + spelled(bare), lifetime(block))
 
 
 def _message(message: Body, names: dict[str, str]) -> Message:
@@ -84,8 +72,8 @@ def _message(message: Body, names: dict[str, str]) -> Message:
 def _parts(content: Sequence[Body], names: dict[str, str]) -> Iterator[Text | ToolCall | ToolResult]:
     for block in content:
         match block.get("type"):
-            case "text":
-                yield Text(str(block.get("text", "")))
+            case "text" | "image":
+                yield from map(Text, _words([block]))
             case "tool_use":
                 given = block.get("input")
                 call = ToolCall(str(block.get("id")), str(block.get("name")), given if isinstance(given, dict) else {})
@@ -93,7 +81,15 @@ def _parts(content: Sequence[Body], names: dict[str, str]) -> Iterator[Text | To
                 yield call
             case "tool_result":
                 call_id = str(block.get("tool_use_id"))
-                words = "\n".join(
-                    str(b.get("text", "")) for b in blocks(block.get("content")) if b.get("type") == "text"
-                )
+                words = "\n".join(_words(blocks(block.get("content"))))
                 yield ToolResult(call_id, names.get(call_id, ""), words, block.get("is_error") is True)
+
+
+def _words(content: Sequence[Body]) -> Iterator[str]:
+    """Give the texts; a picture is its type in brackets, as `[image/png]`."""
+    for block in content:
+        source = block.get("source")
+        if block.get("type") == "text":
+            yield str(block.get("text", ""))
+        elif block.get("type") == "image" and isinstance(source, Mapping):
+            yield f"[{source.get('media_type', 'image')}]"

@@ -5,19 +5,14 @@ Fields, their order and the order of events are those of recorded traffic.
 Source: https://docs.anthropic.com/en/docs/build-with-claude/streaming
 """
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 
-from bot.testing.model.anthropic_check import Rejected
-from bot.testing.model.anthropic_read import Body, blocks, mappings
+from bot.testing.model.body import Event, Rejected
 from bot.testing.model.cache import Usage
-from bot.testing.model.reply import Call, Fault, Part, Reply, Thinking
+from bot.testing.model.reply import Call, Fault, Part, Reply, Thinking, pieces
 from bot.testing.model.request import Text
-
-Event = dict[str, object]
-"""One SSE event; its name is its `type`."""
+from bot.testing.model.seal import seal
 
 ERRORS: Mapping[int, tuple[str, str]] = {
     400: ("invalid_request_error", "Error"),
@@ -48,7 +43,7 @@ def message_events(reply: Reply, usage: Usage, model: str) -> Iterator[Event]:
         yield {"type": "content_block_start", "index": number, "content_block": _opening(reply, number, part)}
         if number == 0:
             yield {"type": "ping"}
-        for delta in _deltas(part, max(1, reply.pace.chunk)):
+        for delta in _deltas(part, reply.pace.chunk):
             yield {"type": "content_block_delta", "index": number, "delta": delta}
         if not (reply.stopped == "max_tokens" and number == len(reply.parts) - 1 and isinstance(part, Thinking)):
             yield from _signed(number, part)
@@ -64,8 +59,19 @@ def message_events(reply: Reply, usage: Usage, model: str) -> Iterator[Event]:
     yield {"type": "message_stop"}
 
 
+def frames(reply: Reply, usage: Usage, model: str) -> Iterator[tuple[bytes, bool]]:
+    """Yield the bytes of each event, and whether it is a delta."""
+    for event in message_events(reply, usage, model):
+        yield sse(event), event["type"] == "content_block_delta"
+
+
+def broken(fault: Fault, request_id: str) -> bytes:
+    """Return the event of a failure inside a stream."""
+    return sse(fault_error(fault, 529, request_id))
+
+
 def sse(event: Event) -> bytes:
-    """Return the bytes of one event."""
+    """Return the bytes of one event; its name is its `type`."""
     data = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
     return f"event: {event['type']}\ndata: {data}\n\n".encode()
 
@@ -84,23 +90,6 @@ def fault_error(fault: Fault, status: int, request_id: str) -> Event:
 def rejection(rejected: Rejected, request_id: str) -> Event:
     """Return the error of a request that is refused."""
     return error_event(ERRORS[rejected.status][0], str(rejected), request_id)
-
-
-def check_signatures(body: Body) -> None:
-    """Refuse thinking that was not replayed as it was sent.
-
-    Raises:
-        Rejected: 400, for the first such block.
-    """
-    for number, message in enumerate(mappings(body.get("messages"))):
-        for place, block in enumerate(blocks(message.get("content"))):
-            if block.get("type") == "thinking" and block.get("signature") != signature(str(block.get("thinking"))):
-                raise Rejected(f"messages.{number}.content.{place}: Invalid `signature` in `thinking` block")
-
-
-def signature(thinking: str) -> str:
-    """Return what proves that thinking is ours and unchanged."""
-    return base64.b64encode(hashlib.sha512(b"scripted:" + thinking.encode()).digest()).decode()
 
 
 def _envelope(reply: Reply, model: str, content: list[Event], stop: str | None) -> Event:
@@ -149,41 +138,28 @@ def _block(reply: Reply, number: int, part: Part) -> Event:
         case Text():
             return {"type": "text", "text": part.text}
         case Thinking():
-            return {"type": "thinking", "thinking": part.text, "signature": signature(part.text)}
+            return {"type": "thinking", "thinking": part.text, "signature": seal(part.text)}
         case Call():
-            return {**_opening(reply, number, part), "input": _input(part.spelled())}
-
-
-def _input(spelled: str) -> Mapping[str, object]:
-    try:
-        value = json.loads(spelled)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+            return {**_opening(reply, number, part), "input": part.parsed() or {}}
 
 
 def _deltas(part: Part, chunk: int) -> Iterator[Event]:
     match part:
         case Text():
-            for piece in _pieces(part.text, chunk):
+            for piece in pieces(part.text, chunk):
                 yield {"type": "text_delta", "text": piece}
         case Thinking():
-            for piece in _pieces(part.text, chunk):
+            for piece in pieces(part.text, chunk):
                 yield {"type": "thinking_delta", "thinking": piece}
         case Call():
             yield {"type": "input_json_delta", "partial_json": ""}
             spelled = part.spelled()
-            for piece in _pieces("" if spelled == "{}" else spelled, chunk):
+            for piece in pieces("" if spelled == "{}" else spelled, chunk):
                 yield {"type": "input_json_delta", "partial_json": piece}
 
 
 def _signed(number: int, part: Part) -> Iterator[Event]:
     """Yield the signature that ends thinking; thinking cut off has none."""
     if isinstance(part, Thinking):
-        delta = {"type": "signature_delta", "signature": signature(part.text)}
+        delta = {"type": "signature_delta", "signature": seal(part.text)}
         yield {"type": "content_block_delta", "index": number, "delta": delta}
-
-
-def _pieces(text: str, chunk: int) -> Iterator[str]:
-    for start in range(0, len(text), chunk):
-        yield text[start : start + chunk]

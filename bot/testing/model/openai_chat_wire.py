@@ -8,9 +8,10 @@ Source: https://platform.openai.com/docs/api-reference/chat-streaming
 import json
 from collections.abc import Iterator
 
+from bot.testing.model.body import Event
 from bot.testing.model.cache import Usage
-from bot.testing.model.openai_errors import Event, fault_error
-from bot.testing.model.reply import Call, Fault, Part, Reply, Thinking
+from bot.testing.model.openai_errors import fault_error
+from bot.testing.model.reply import Call, Fault, Part, Reply, Thinking, pieces
 from bot.testing.model.request import Text
 
 DONE = b"data: [DONE]\n\n"
@@ -56,7 +57,7 @@ def broken(fault: Fault) -> bytes:
 
 def _deltas(reply: Reply) -> Iterator[Event]:
     yield {"role": "assistant", "content": "" if _has_text(reply) else None, "refusal": None}
-    chunk = max(1, reply.pace.chunk)
+    chunk = reply.pace.chunk
     numbers = {id(part): number for number, part in enumerate(_called(reply))}
     for part in reply.parts:
         if isinstance(part, Call):
@@ -64,10 +65,10 @@ def _deltas(reply: Reply) -> Iterator[Event]:
             opening = _call(reply, index, part)
             function = {"name": part.tool, "arguments": ""}
             yield {"tool_calls": [{"index": index, **opening, "function": function}]}
-            for piece in _pieces(part.spelled(), chunk):
+            for piece in pieces(part.spelled(), chunk):
                 yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
             continue
-        for piece in _pieces(part.text, chunk):
+        for piece in pieces(part.text, chunk):
             yield {"reasoning_content": piece} if isinstance(part, Thinking) else _piece(reply, piece)
 
 
@@ -127,11 +128,6 @@ def _usage(usage: Usage, output: int) -> Event:
             "rejected_prediction_tokens": 0,
         },
     }
-
-
-def _pieces(text: str, chunk: int) -> Iterator[str]:
-    for start in range(0, len(text), chunk):
-        yield text[start : start + chunk]
 
 
 def _sse(event: Event) -> bytes:

@@ -10,14 +10,39 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from bot.testing.model.anthropic_check import Rejected
-from bot.testing.model.anthropic_read import Body, mappings
-from bot.testing.model.openai_seal import seal
+from bot.testing.model.body import Asked, Body, Rejected, mappings
+from bot.testing.model.seal import seal
 
 MAX_ID = 64
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+DATA_URL = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
+KINDS = ("input_text", "input_image", "input_file")
 ROLES = ("system", "developer", "user", "assistant", "tool")
+
+
+def responses(asked: Asked, api_key: str | None) -> Body:
+    """Return the decoded body of a request to the Responses API if it would accept it.
+
+    Raises:
+        Rejected: as `check_key`, `decode` and `check_responses` say; the first thing found.
+    """
+    check_key(asked.headers, api_key)
+    body = decode(asked.raw)
+    check_responses(body)
+    return body
+
+
+def chat(asked: Asked, api_key: str | None) -> Body:
+    """Return the decoded body of a request for a chat completion if the API would accept it.
+
+    Raises:
+        Rejected: as `check_key`, `decode` and `check_chat` say; the first thing found.
+    """
+    check_key(asked.headers, api_key)
+    body = decode(asked.raw)
+    check_chat(body)
+    return body
 
 
 def check_key(headers: Mapping[str, str], api_key: str | None) -> None:
@@ -96,6 +121,7 @@ def _item(where: str, item: Body, following: list[Body]) -> Iterator[str]:
                 yield f"Invalid value: '{item.get('role')}'. Supported values are: {ROLES[:-1]}."
             if not item.get("content"):
                 yield f"Invalid '{where}.content': empty."
+            yield from _pieces(f"{where}.content", item.get("content"), *KINDS, "output_text", "refusal")
         case "reasoning":
             yield from _reasoning(item, following)
         case "function_call":
@@ -104,8 +130,9 @@ def _item(where: str, item: Body, following: list[Body]) -> Iterator[str]:
             yield from _object(f"{where}.arguments", item.get("arguments"))
         case "function_call_output":
             yield from _id(f"{where}.call_id", item.get("call_id"))
-            if not isinstance(item.get("output"), str):
+            if not isinstance(item.get("output"), str | list):
                 yield f"Missing required parameter: '{where}.output'."
+            yield from _pieces(f"{where}.output", item.get("output"), *KINDS)
         case kind:
             yield f"Invalid value: '{kind}'."
 
@@ -137,6 +164,7 @@ def _chat(body: Body) -> Iterator[str]:
                     f"'tool_calls' ({where})."
                 )
             waiting = [call for call in waiting if call != message.get("tool_call_id")]
+            yield from _pieces(f"{where}.content", message.get("content"), "text")
             continue
         if waiting:
             yield (
@@ -145,10 +173,25 @@ def _chat(body: Body) -> Iterator[str]:
             )
         waiting = [str(call.get("id")) for call in mappings(message.get("tool_calls"))]
         yield from _calls(where, message)
+        shown = ("image_url", "input_audio", "file") if role == "user" else ("refusal",)
+        yield from _pieces(f"{where}.content", message.get("content"), "text", *shown)
         if not waiting and not message.get("content"):
             yield f"Invalid value for 'content': expected a string, got null ({where})."
     if waiting:
         yield "An assistant message with 'tool_calls' must be followed by tool messages."
+
+
+def _pieces(where: str, content: object, *kinds: str) -> Iterator[str]:
+    """Check content that came in pieces; a text has none."""
+    for place, piece in enumerate(mappings(content)):
+        kind, url = piece.get("type"), piece.get("image_url", "")
+        if kind not in kinds:
+            yield f"Invalid value: '{kind}'. Supported values are: {kinds} ({where}[{place}])."
+        if kind == "input_image" and "detail" not in piece:
+            yield f"Missing required parameter: '{where}[{place}].detail'."
+        url = url.get("url") if isinstance(url, Mapping) else url
+        if str(url).startswith("data:") and not DATA_URL.fullmatch(str(url)):
+            yield f"Invalid '{where}[{place}].image_url'. Expected a valid URL, but got a value with an invalid format."
 
 
 def _calls(where: str, message: Body) -> Iterator[str]:

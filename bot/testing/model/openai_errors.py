@@ -5,10 +5,8 @@ Source: https://platform.openai.com/docs/guides/error-codes
 
 from collections.abc import Mapping
 
-from bot.testing.model.anthropic_check import Rejected
+from bot.testing.model.body import Event, Rejected
 from bot.testing.model.reply import Fault
-
-Event = dict[str, object]
 
 ERRORS: Mapping[int, tuple[str, str | None, str]] = {
     400: ("invalid_request_error", None, "Error"),
@@ -27,6 +25,10 @@ ERRORS: Mapping[int, tuple[str, str | None, str]] = {
 }
 """Type, code and usual message for each status."""
 OVERFLOW = "context_length_exceeded"
+OVERFLOW_WORDS = (
+    "This model's maximum context length is {window} tokens. However, your messages resulted in {tokens} tokens. "
+    "Please reduce the length of the messages."
+)
 
 
 def fault_error(fault: Fault, status: int) -> Event:

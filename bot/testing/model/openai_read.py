@@ -4,17 +4,14 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from bot.testing.model.anthropic_read import Body, mappings
+from bot.testing.model.body import Body, mappings, spelled
 from bot.testing.model.cache import Segment
-from bot.testing.model.request import Message, Request, Text, ToolCall, ToolResult
+from bot.testing.model.request import NO_CAP, Message, Part, Request, Text, ToolCall, ToolResult, heard_as
 
 FAILED = "error"
 """With this word begins the text of a failed result, since the wire has no field for that; in lower case."""
 AUTOMATIC = "5m"
 """Each block may end a cached prefix: OpenAI caches by itself."""
-NO_CAP = 1_000_000
-
-Part = Text | ToolCall | ToolResult
 
 
 def read_responses(body: Body) -> Request:
@@ -24,7 +21,7 @@ def read_responses(body: Body) -> Request:
     messages: list[Message] = []
     for side, group in groupby(sided, key=lambda pair: pair[0]):
         parts = [part for _, item in group for part in _item_parts(item, names)]
-        messages += [Message("assistant", tuple(parts))] if side == "assistant" else _heard(parts)
+        messages += [Message("assistant", tuple(parts))] if side == "assistant" else heard_as(parts)
     cap, include = body.get("max_output_tokens"), body.get("include")
     return Request(
         model=str(body.get("model", "")),
@@ -46,7 +43,7 @@ def read_chat(body: Body) -> Request:
     for message in mappings(body.get("messages")):
         match message.get("role"):
             case "assistant":
-                messages += [*_heard(heard), Message("assistant", tuple(_said(message, names)))]
+                messages += [*heard_as(heard), Message("assistant", tuple(_said(message, names)))]
                 heard = []
             case "tool":
                 heard.append(_result(message.get("tool_call_id"), message.get("content"), names))
@@ -58,13 +55,19 @@ def read_chat(body: Body) -> Request:
     functions = [tool.get("function") for tool in mappings(body.get("tools"))]
     return Request(
         model=str(body.get("model", "")),
-        messages=(*messages, *_heard(heard)),
+        messages=(*messages, *heard_as(heard)),
         system="\n".join(system),
         tools=tuple(str(function.get("name", "")) for function in functions if isinstance(function, Mapping)),
         stream=body.get("stream") is True,
         thinking="reasoning_effort" in body,
         max_tokens=cap if isinstance(cap, int) else NO_CAP,
     )
+
+
+def counts_usage(body: Body) -> bool:
+    """Whether the client of a chat completion asked for the usage at the end of a stream."""
+    options = body.get("stream_options")
+    return isinstance(options, Mapping) and options.get("include_usage") is True
 
 
 def segments(body: Body, conversation: str) -> list[Segment]:
@@ -75,16 +78,8 @@ def segments(body: Body, conversation: str) -> list[Segment]:
         conversation: the key of what was said, `input` or `messages`.
     """
     fixed = {key: body.get(key) for key in ("model", "tools", "instructions")}
-    said = [Segment(_bytes(item), AUTOMATIC) for item in mappings(body.get(conversation))]
-    return [Segment(_bytes(fixed), AUTOMATIC), *said]
-
-
-def _heard(parts: list[Part]) -> list[Message]:
-    """Tell results and the words behind them as one message; words without results are one message each."""
-    results = [part for part in parts if isinstance(part, ToolResult)]
-    if results:
-        return [Message("user", tuple(parts))]
-    return [Message("user", (part,)) for part in parts]
+    said = [Segment(spelled(item), AUTOMATIC) for item in mappings(body.get(conversation))]
+    return [Segment(spelled(fixed), AUTOMATIC), *said]
 
 
 def _side(item: Body) -> str:
@@ -125,9 +120,13 @@ def _result(identifier: object, content: object, names: dict[str, str]) -> ToolR
 def _words(content: object) -> str:
     if isinstance(content, str):
         return content
-    return "\n".join(str(piece.get("text", "")) for piece in mappings(content))
+    return "\n".join(map(_piece, mappings(content)))
 
 
-def _bytes(value: object) -> bytes:
-    """Spell JSON in the order in which the client sent it: keys in another order miss the real cache as well."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass")
+def _piece(piece: Body) -> str:
+    """Return the text of a piece; a picture is its type in brackets, as `[image/png]`."""
+    if "image_url" not in piece:
+        return str(piece.get("text", ""))
+    url = piece["image_url"]
+    url = url.get("url") if isinstance(url, Mapping) else url
+    return f"[{str(url).removeprefix('data:').partition(';')[0]}]"

@@ -6,13 +6,14 @@ Source: https://platform.openai.com/docs/api-reference/responses-streaming
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from bot.testing.model.body import Event
 from bot.testing.model.cache import Usage
-from bot.testing.model.openai_errors import Event, fault_error
-from bot.testing.model.openai_seal import seal
-from bot.testing.model.reply import Call, Fault, Part, Reply, Thinking
+from bot.testing.model.openai_errors import fault_error
+from bot.testing.model.reply import Call, Fault, Part, Reply, Thinking, pieces
 from bot.testing.model.request import Text
+from bot.testing.model.seal import seal
 
 _CUT = ("max_tokens", "model_context_window_exceeded")
 
@@ -54,29 +55,29 @@ def _events(reply: Reply, usage: Usage, model: str) -> Iterator[Event]:
 
 def _growth(reply: Reply, part: Part) -> Iterator[Event]:
     """Yield how one item grows, without its place."""
-    pieces = _pieces(_words(part), max(1, reply.pace.chunk))
+    grown = pieces(_words(part), reply.pace.chunk)
     match part:
         case Text() if reply.stopped == "refusal":
-            for piece in pieces:
+            for piece in grown:
                 yield {"type": "response.refusal.delta", "content_index": 0, "delta": piece}
             yield {"type": "response.refusal.done", "content_index": 0, "refusal": part.text}
         case Text():
             content = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
             yield {"type": "response.content_part.added", "content_index": 0, "part": content}
-            for piece in pieces:
+            for piece in grown:
                 yield {"type": "response.output_text.delta", "content_index": 0, "delta": piece, "logprobs": []}
             yield {"type": "response.output_text.done", "content_index": 0, "text": part.text, "logprobs": []}
             yield {"type": "response.content_part.done", "content_index": 0, "part": {**content, "text": part.text}}
         case Thinking():
             summary = {"type": "summary_text", "text": ""}
             yield {"type": "response.reasoning_summary_part.added", "summary_index": 0, "part": summary}
-            for piece in pieces:
+            for piece in grown:
                 yield {"type": "response.reasoning_summary_text.delta", "summary_index": 0, "delta": piece}
             yield {"type": "response.reasoning_summary_text.done", "summary_index": 0, "text": part.text}
             done = {**summary, "text": part.text}
             yield {"type": "response.reasoning_summary_part.done", "summary_index": 0, "part": done}
         case Call():
-            for piece in pieces:
+            for piece in grown:
                 yield {"type": "response.function_call_arguments.delta", "delta": piece}
             yield {"type": "response.function_call_arguments.done", "arguments": part.spelled()}
 
@@ -135,10 +136,6 @@ def _usage(usage: Usage, output: int) -> Event:
 
 def _words(part: Part) -> str:
     return part.spelled() if isinstance(part, Call) else part.text
-
-
-def _pieces(text: str, chunk: int) -> Sequence[str]:
-    return [text[start : start + chunk] for start in range(0, len(text), chunk)]
 
 
 def _sse(event: Event) -> bytes:

@@ -1,7 +1,7 @@
 """What the scripted model answers, in no vendor's words: a wire spells it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -34,6 +34,14 @@ class Call:
     def spelled(self) -> str:
         """Return the arguments as the text that goes over the wire."""
         return self.json if self.json is not None else json.dumps(self.arguments, ensure_ascii=False)
+
+    def parsed(self) -> Mapping[str, object] | None:
+        """Return the arguments as an object, for wires whose JSON cannot carry half of one; None if they are none."""
+        try:
+            value = json.loads(self.spelled())
+        except (ValueError, RecursionError):
+            return None
+        return value if isinstance(value, dict) else None
 
 
 Part = Text | Thinking | Call
@@ -107,6 +115,13 @@ class Reply:
 def size(part: Part) -> int:
     """Return the bytes that a part takes on the wire, its envelope apart."""
     return len((part.tool + part.spelled() if isinstance(part, Call) else part.text).encode())
+
+
+def pieces(text: str, chunk: int) -> Iterator[str]:
+    """Cut a text into pieces of `chunk` characters, at least one."""
+    step = max(1, chunk)
+    for start in range(0, len(text), step):
+        yield text[start : start + step]
 
 
 def within(reply: Reply, max_tokens: int) -> Reply:

@@ -1,10 +1,12 @@
 """What a client asked, in no vendor's words: the play reads this and nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Role = Literal["user", "assistant", "system"]
+NO_CAP = 1_000_000
+"""Tokens of a reply where the client names no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,15 @@ class ToolResult:
     is_error: bool = False
 
 
+Part = Text | ToolCall | ToolResult
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message of the transcript."""
 
     role: Role
-    parts: tuple[Text | ToolCall | ToolResult, ...]
+    parts: tuple[Part, ...]
 
     @property
     def text(self) -> str:
@@ -69,3 +74,13 @@ class Request:
     thinking: bool = False
     """Whether the client asked for thinking; without it scripted thinking is not sent."""
     max_tokens: int = 4096
+
+
+def heard_as(parts: Sequence[Part]) -> list[Message]:
+    """Tell what the user's side said at a time, on wires that have no messages or merge them.
+
+    Results and the words behind them are one message; words without results are one message each.
+    """
+    if any(isinstance(part, ToolResult) for part in parts):
+        return [Message("user", tuple(parts))]
+    return [Message("user", (part,)) for part in parts]

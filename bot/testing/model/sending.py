@@ -9,7 +9,6 @@ from starlette.types import Receive, Scope, Send
 from bot.testing.model.reply import Fault, Pace
 
 GARBAGE = b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
-BAD_JSON = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"ty\n\n'
 
 
 class Played(Response):
@@ -52,14 +51,13 @@ async def streamed(
         fault: what happens after `fault.after` events, before the last one at the latest.
         broken: the event that a `stream_error` sends.
     """
-    endings = {"stream_error": broken, "bad_json": BAD_JSON, "drop": b""}
     if fault is not None and fault.kind == "garbage":
         yield GARBAGE
         return
     for number, (event, is_delta) in enumerate(events):
         if fault is not None and number == min(fault.after, len(events) - 1):
-            if fault.kind in endings:
-                yield endings[fault.kind]
+            if fault.kind in ("stream_error", "bad_json", "drop"):
+                yield {"stream_error": broken, "bad_json": _torn(event)}.get(fault.kind, b"")
                 return
             await asyncio.sleep(fault.seconds if fault.kind == "stall" else 0)
         if is_delta:
@@ -73,6 +71,12 @@ async def whole(data: bytes, fault: Fault | None) -> AsyncIterator[bytes]:
     if fault is not None and kind == "stall":
         await asyncio.sleep(fault.seconds)
     yield {"garbage": GARBAGE, "drop": data[: len(data) // 2], "bad_json": data[: len(data) // 2]}.get(kind or "", data)
+
+
+def _torn(event: bytes) -> bytes:
+    """Return an event with half of its data: no JSON, but whole as an event."""
+    name, data, rest = event.partition(b"data: ")
+    return name + data + rest[: len(rest) // 2].rstrip() + b"\n\n"
 
 
 async def _left(receive: Receive) -> None:

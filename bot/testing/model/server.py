@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -19,17 +19,19 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from bot.testing.model import anthropic_wire as wire
-from bot.testing.model.anthropic_check import Rejected, check_body, check_headers
-from bot.testing.model.anthropic_read import Body, read_request, segments
+from bot.testing.model.anthropic_check import check_body, check_headers, check_signatures
+from bot.testing.model.anthropic_read import segments
+from bot.testing.model.body import Asked, Body, Event, Rejected
 from bot.testing.model.cache import PromptCache, count
-from bot.testing.model.play import play
-from bot.testing.model.reply import Fault, Reply, cut_in_call, fault_for, within
+from bot.testing.model.reply import Fault, Pace, Reply, cut_in_call, fault_for, within
+from bot.testing.model.request import Request
 from bot.testing.model.script import Script
 from bot.testing.model.sending import Played, streamed, whole
+from bot.testing.model.spoken import NATIVE, play_spoken
+from bot.testing.model.wires import ANTHROPIC, SPOKEN, Wire
 
 THREAD = "scripted-model"
-SECRET_HEADERS = frozenset({"x-api-key", "authorization"})
+SECRET_HEADERS = frozenset({"x-api-key", "api-key", "x-goog-api-key", "authorization"})
 
 
 @dataclass(slots=True)
@@ -44,7 +46,7 @@ class Recorded:
     at_s: float
     """Monotonic seconds."""
     body: Mapping[str, object] | None = None
-    """None if it was refused before it was understood."""
+    """As it was decoded, on Google's wire with what the path says; None where its check refused it."""
     status: int = 200
     conversation: str = ""
     turn: int = 0
@@ -54,14 +56,20 @@ class Recorded:
 
 
 class ScriptedModel:
-    """A script behind a port, until it is closed.
+    """A script behind a port, until it is closed; it speaks every wire at once.
 
     Nothing but the counters of `Fault.times` and the prompt cache lives in the server: a new one on the same script
     goes on with every conversation where it was.
     """
 
     def __init__(
-        self, script: Script, *, port: int = 0, api_key: str | None = None, cache: PromptCache | None = None
+        self,
+        script: Script,
+        *,
+        port: int = 0,
+        api_key: str | None = None,
+        dialect: str = NATIVE,
+        cache: PromptCache | None = None,
     ) -> None:
         """Prepare; nothing is open yet.
 
@@ -69,6 +77,7 @@ class ScriptedModel:
             script: what to play.
             port: on 127.0.0.1; 0: a free one.
             api_key: the only key accepted; None: any.
+            dialect: how calls are spelled: by the API (`native`), or as text that the system prompt teaches.
             cache: the prompt cache, for another clock or size; owned by the server from here on.
         """
         self.script = script
@@ -78,6 +87,7 @@ class ScriptedModel:
         """Unmet expectations, missing turns, refused requests; each once. Empty at the end of a good test."""
         self._port = port
         self._api_key = api_key
+        self._dialect = dialect
         self._cache = cache or PromptCache()
         self._attempts: Counter[str] = Counter()
         self._server: uvicorn.Server | None = None
@@ -85,8 +95,16 @@ class ScriptedModel:
 
     @property
     def url(self) -> str:
-        """What a client takes as its base URL."""
+        """Scheme, host and port: what clients of Anthropic, Google and Azure take as their base URL."""
         return f"http://127.0.0.1:{self._port}"
+
+    def base_url(self, wire: str) -> str:
+        """Return what a client of that vendor takes as its base URL.
+
+        Args:
+            wire: one of `WIRES`.
+        """
+        return self.url + SPOKEN[wire].base
 
     @property
     def model_id(self) -> str:
@@ -132,12 +150,15 @@ class ScriptedModel:
             server.run([listening])
 
     def _app(self) -> Starlette:
+        spoken = [
+            Route(path, self._speaking(wire), methods=["POST"]) for wire in SPOKEN.values() for path in wire.paths
+        ]
         return Starlette(
             routes=[
                 Route("/", self._about),
                 Route("/v1/models", self._models),
-                Route("/v1/messages", self._messages, methods=["POST"]),
                 Route("/v1/messages/count_tokens", self._count_tokens, methods=["POST"]),
+                *spoken,
             ]
         )
 
@@ -152,64 +173,61 @@ class ScriptedModel:
         return JSONResponse(page, headers=self._headers())
 
     async def _count_tokens(self, http: HttpRequest) -> Response:
-        recorded = await self._record(http)
+        recorded, asked = await self._record(http)
         try:
-            body = self._checked(recorded, counting=True)
+            check_headers(asked.headers, self._api_key)
+            body = check_body(asked.raw, counting=True)
+            check_signatures(body)
         except Rejected as rejected:
-            return self._refuse(recorded, rejected)
+            return self._refuse(recorded, rejected, ANTHROPIC)
+        recorded.body = body
         return JSONResponse({"input_tokens": count(segments(body))}, headers=self._headers())
 
-    async def _messages(self, http: HttpRequest) -> Response:
-        recorded = await self._record(http)
-        try:
-            body = self._checked(recorded)
-        except Rejected as rejected:
-            return self._refuse(recorded, rejected)
-        reply = self._reply(recorded, body)
-        fault = recorded.fault
-        if fault is not None and fault.kind == "status":
-            return self._fail(recorded, fault, fault.status)
-        reply = within(reply, read_request(body).max_tokens)
-        if fault is not None and fault.kind == "cut":
-            reply = cut_in_call(reply)
-        await asyncio.sleep(reply.pace.delay_s)
-        usage = self._cache.charge(segments(body))
-        if body.get("stream") is not True:
-            return self._whole(recorded, wire.message_body(reply, usage, self.model_id))
-        events = [
-            (wire.sse(event), event["type"] == "content_block_delta")
-            for event in wire.message_events(reply, usage, self.model_id)
-        ]
-        broken = wire.sse(wire.fault_error(fault or Fault(), 529, self._request_id()))
-        headers = self._headers() | {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
-        return Played(streamed(events, reply.pace, fault, broken), headers, complete=not _drops(fault))
+    def _speaking(self, wire: Wire) -> Callable[[HttpRequest], Awaitable[Response]]:
+        """Return what answers requests on a wire."""
 
-    async def _record(self, http: HttpRequest) -> Recorded:
+        async def answer(http: HttpRequest) -> Response:
+            recorded, asked = await self._record(http)
+            try:
+                body = self._checked(recorded, asked, wire)
+            except Rejected as rejected:
+                return self._refuse(recorded, rejected, wire)
+            request = wire.read(body)
+            reply = self._reply(recorded, request)
+            fault = recorded.fault
+            if fault is not None and fault.kind == "status":
+                return self._fail(recorded, fault, fault.status, wire)
+            reply = within(reply, request.max_tokens)
+            if fault is not None and fault.kind == "cut":
+                reply = cut_in_call(reply)
+            await asyncio.sleep(reply.pace.delay_s)
+            usage = self._cache.charge(wire.segments(body))
+            if request.stream:
+                return self._streamed(wire.frames(reply, usage, self.model_id, body), reply.pace, fault, wire)
+            return self._whole(recorded, wire.body(reply, usage, self.model_id), wire)
+
+        return answer
+
+    async def _record(self, http: HttpRequest) -> tuple[Recorded, Asked]:
+        """Keep a request before anything of it is judged."""
         headers = {name.lower(): value for name, value in http.headers.items()}
+        asked = Asked(http.url.path, http.query_params, headers, await http.body())
         kept = {name: value for name, value in headers.items() if name not in SECRET_HEADERS}
-        recorded = Recorded(http.method, http.url.path, kept, await http.body(), time.monotonic())
+        recorded = Recorded(http.method, asked.path, kept, asked.raw, time.monotonic())
         self.requests.append(recorded)
-        try:
-            check_headers(headers, self._api_key)
-        except Rejected as rejected:
-            recorded.error, recorded.status = str(rejected), rejected.status
-        return recorded
+        return recorded, asked
 
-    def _checked(self, recorded: Recorded, *, counting: bool = False) -> Body:
+    def _checked(self, recorded: Recorded, asked: Asked, wire: Wire) -> Body:
         """Return the body if the API would take the request. Raises `Rejected` else."""
-        if recorded.error:
-            raise Rejected(recorded.error, recorded.status)
-        body = check_body(recorded.raw, counting=counting)
-        recorded.body = body
-        wire.check_signatures(body)
-        tokens = count(segments(body))
-        if not counting and tokens > self.script.window:
-            raise Rejected(f"prompt is too long: {tokens} tokens > {self.script.window} maximum")
+        body = recorded.body = wire.check(asked, self._api_key)
+        tokens = count(wire.segments(body))
+        if tokens > self.script.window:
+            raise Rejected(wire.overflow.format(tokens=tokens, window=self.script.window))
         return body
 
-    def _reply(self, recorded: Recorded, body: Body) -> Reply:
+    def _reply(self, recorded: Recorded, request: Request) -> Reply:
         try:
-            reply = play(self.script, read_request(body))
+            reply = play_spoken(self.script, request, self._dialect)
         except Exception as error:  # noqa: BLE001 - a callable turn is a test's own code; its failure must be seen there
             reply = Reply(problem=f"a callable turn raised {error!r}", faults=[Fault(message=repr(error))])
         if reply.problem:
@@ -219,24 +237,29 @@ class ScriptedModel:
         self._attempts[reply.key] += 1
         return reply
 
-    def _refuse(self, recorded: Recorded, rejected: Rejected) -> Response:
+    def _refuse(self, recorded: Recorded, rejected: Rejected, wire: Wire) -> Response:
         recorded.error, recorded.status = str(rejected), rejected.status
         self._note(f"refused with {rejected.status}: {rejected}")
-        error = wire.rejection(rejected, self._request_id())
-        return JSONResponse(error, rejected.status, headers=self._headers())
+        headers = self._headers()
+        return JSONResponse(wire.refusal(rejected, headers["request-id"]), rejected.status, headers=headers)
 
-    def _fail(self, recorded: Recorded, fault: Fault, status: int) -> Response:
+    def _fail(self, recorded: Recorded, fault: Fault, status: int, wire: Wire) -> Response:
         recorded.status = status
         headers = self._headers()
         if fault.retry_after_s is not None:
             headers["retry-after"] = f"{fault.retry_after_s:g}"
-        return JSONResponse(wire.fault_error(fault, status, headers["request-id"]), status, headers=headers)
+        return JSONResponse(wire.failure(fault, status, headers["request-id"]), status, headers=headers)
 
-    def _whole(self, recorded: Recorded, body: Mapping[str, object]) -> Response:
+    def _streamed(self, frames: Iterable[tuple[bytes, bool]], pace: Pace, fault: Fault | None, wire: Wire) -> Response:
+        headers = self._headers() | {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+        broken = wire.broken(fault or Fault(), headers["request-id"])
+        return Played(streamed(list(frames), pace, fault, broken), headers, complete=not _drops(fault))
+
+    def _whole(self, recorded: Recorded, body: Event, wire: Wire) -> Response:
         """Answer without a stream; faults of a stream become what they are without one."""
         fault = recorded.fault
         if fault is not None and fault.kind == "stream_error":
-            return self._fail(recorded, fault, 529)
+            return self._fail(recorded, fault, wire.overloaded, wire)
         headers = self._headers() | {"content-type": "application/json"}
         return Played(whole(json.dumps(body).encode(), fault), headers, complete=not _drops(fault))
 

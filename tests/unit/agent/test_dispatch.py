@@ -1,7 +1,7 @@
 """The calls of one reply run in order, and each gets one result."""
 
 from bot.agent.dispatch import CUT_OFF, MAX_CALLS, dispatch, refuse
-from bot.domain.messages import ToolResult
+from bot.domain.messages import Image, ToolResult
 from bot.tools.base import ToolOutput
 from tests.unit.agent.made import Tools, answer, call, finish
 
@@ -22,6 +22,23 @@ async def test_a_failure_does_not_keep_the_next_from_running() -> None:
     tools = Tools({"bad": answer("no", is_error=True), "good": answer("yes")})
     given = await dispatch(1, [call("bad"), call("good")], tools)
     assert given.results[1] == ToolResult("call-good", "yes")
+
+
+async def test_pictures_come_with_their_result() -> None:
+    """What a tool shows is in the result of its own call."""
+    image = Image("image/png", "QUJD")
+    tools = Tools({"look": lambda _: ToolOutput("a dot", "look", images=[image]), "a": answer("A")})
+    given = await dispatch(1, [call("look"), call("a")], tools)
+    assert given.results == (ToolResult("call-look", "a dot", images=(image,)), ToolResult("call-a", "A"))
+
+
+async def test_what_each_tool_gave_is_there_for_the_guards() -> None:
+    """The outputs stand beside the results, those of calls that did not run too."""
+    edit = ToolOutput("edited", "a.py", changed=("a.py",))
+    given = await dispatch(1, [call("edit"), finish(), call("edit")], Tools({"edit": lambda _: edit}))
+    assert given.outputs[0] == edit
+    assert [output.finished for output in given.outputs] == [False, True, False]
+    assert given.outputs[2].is_error
 
 
 async def test_at_most_eight_calls_run() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.agent import limits
 from bot.agent.limits import LimitGuard, Limits, Spent
-from bot.domain.messages import ToolCall, ToolResult, Usage
+from bot.domain.messages import Image, ToolCall, ToolResult, Usage
 from bot.errors import LimitReached
 
 BOUNDS = Limits(turns=3, tokens=100, usd=1.0, minutes=2.0)
@@ -124,6 +124,14 @@ def test_the_same_call_with_another_result_is_no_repetition() -> None:
     assert not any(repeats(LimitGuard(BOUNDS), *[("{}", str(count)) for count in range(50)]))
 
 
+def test_another_picture_is_another_result() -> None:
+    """A screenshot that changes is no repetition, though the words beside it are the same; the same one is."""
+    guard, shot = LimitGuard(BOUNDS), ToolCall("a", "shot", "{}")
+    pictures = [ToolResult("a", "taken", images=(Image("image/png", f"QUJ{count}"),)) for count in range(10)]
+    assert not any(guard.repeated(shot, result) for result in pictures)
+    assert [guard.repeated(shot, pictures[-1]) for _ in range(2)] == [False, True]
+
+
 def test_something_new_begins_the_count_anew() -> None:
     """A linter that passes after each of many edits is no repetition."""
     pairs = [pair for count in range(20) for pair in ((f"edit {count}", "done"), ("lint", "passed"))]
@@ -131,11 +139,72 @@ def test_something_new_begins_the_count_anew() -> None:
 
 
 def test_going_to_and_fro_is_a_repetition() -> None:
-    """Two calls in turn that give nothing new are warned of and ended."""
+    """Two calls in turn that give nothing new are warned of from the fourth on, and end the run at the sixth."""
     guard = LimitGuard(BOUNDS)
-    assert any(repeats(guard, *[("a", "x"), ("b", "y")] * 4))
-    with pytest.raises(LimitReached, match="repeats"):
-        repeats(guard, *[("a", "x"), ("b", "y")] * 3)
+    assert repeats(guard, *[("a", "x"), ("b", "y")] * 2, ("a", "x")) == [False, False, False, True, True]
+    with pytest.raises(LimitReached, match="repeats: 6 of 6"):
+        repeats(guard, ("b", "y"))
+
+
+def test_a_circle_of_three_calls_is_a_repetition() -> None:
+    """Longer circles end by the count of each call: the fifth of one is too many."""
+    guard = LimitGuard(BOUNDS)
+    warned = repeats(guard, *[("a", "x"), ("b", "y"), ("c", "z")] * 4)
+    assert warned.index(True) == 8
+    with pytest.raises(LimitReached, match="repeats: 5 of 5"):
+        repeats(guard, *[("a", "x"), ("b", "y"), ("c", "z")] * 2)
+
+
+def edits(guard: LimitGuard, *steps: str) -> list[bool]:
+    """Count calls that give nothing new but in what they ask for; a capital letter edits."""
+    return [guard.repeated(ToolCall("i", one, "{}"), ToolResult("i", "same"), changed=one.isupper()) for one in steps]
+
+
+def test_behind_a_change_of_the_work_tree_a_look_is_another_one() -> None:
+    """The same look with the same result counts anew behind each edit, though the edit itself is an old one."""
+    assert edits(LimitGuard(BOUNDS), *"tABtttAttB") == [*[False] * 5, True, *[False] * 4]
+
+
+def test_to_and_fro_of_one_edit_is_a_circle() -> None:
+    """An edit made and taken back again and again ends the run, whatever is looked at between."""
+    guard = LimitGuard(BOUNDS)
+    assert edits(guard, *"AtBtAtBtAtBt") == [False] * 10 + [True, False]
+    with pytest.raises(LimitReached, match="repeats: 5 of 5"):
+        edits(guard, *"AtBtAtBt")
+
+
+@pytest.mark.parametrize(
+    ("usage", "usd", "elapsed_s", "words"),
+    [
+        (Usage(75), 0.1, 1.0, "75 of 100 tokens"),
+        (Usage(1), 0.75, 1.0, "0.75 of 1.00 US dollars"),
+        (Usage(1), 0.1, 90.0, "2 of 2 minutes"),
+    ],
+)
+def test_at_three_quarters_of_a_limit_the_model_is_told_once(
+    usage: Usage, usd: float, elapsed_s: float, words: str
+) -> None:
+    """One line for the limit that comes near, and none for it again."""
+    guard = LimitGuard(BOUNDS)
+    assert guard.nearing() == []
+    guard.replied(usage, usd, elapsed_s)
+    (line,) = guard.nearing()
+    assert line.startswith(f"The harness: {words} are used.")
+    assert guard.nearing() == []
+
+
+def test_each_limit_is_told_of() -> None:
+    """A further limit that comes near has a line of its own; where the price is unknown there is none for money."""
+    guard = LimitGuard(Limits(turns=4, tokens=1_000_000, usd=1.0, minutes=60))
+    for count in range(2):
+        guard.replied(Usage(10), None, float(count))
+    assert guard.nearing() == []
+    guard.replied(Usage(800_000), None, 3.0)
+    assert [line.split(" are")[0] for line in guard.nearing()] == [
+        "The harness: 3 of 4 turns",
+        "The harness: 800K of 1M tokens",
+    ]
+    assert guard.budget == "Used so far: 3 of 4 turns, 800K of 1M tokens, 0 of 60 minutes."
 
 
 def test_another_spelling_of_the_same_arguments_is_a_repetition() -> None:
@@ -153,7 +222,7 @@ def test_arguments_that_are_no_json_count_too() -> None:
 STEPS = st.one_of(
     st.tuples(st.just("reply"), st.integers(0, 40), st.one_of(st.none(), st.floats(0, 1)), st.floats(0, 200)),
     st.tuples(st.just("format"), st.booleans()),
-    st.tuples(st.just("call"), st.sampled_from(["{}", "[1]", "x"]), st.sampled_from(["a", "b"])),
+    st.tuples(st.just("call"), st.sampled_from(["{}", "[1]", "x"]), st.sampled_from(["a", "b"]), st.booleans()),
 )
 
 
@@ -171,8 +240,10 @@ def test_a_replay_decides_the_same(steps: list[tuple[object, ...]]) -> None:
                         guard.replied(Usage(tokens), usd, elapsed)
                     case ("format", bool(well)):
                         guard.formatted(well=well)
-                    case ("call", str(arguments), str(text)):
-                        decided.append(str(guard.repeated(ToolCall("i", "n", arguments), ToolResult("i", text))))
+                    case ("call", str(arguments), str(text), bool(changed)):
+                        call = ToolCall("i", "n", arguments)
+                        decided.append(str(guard.repeated(call, ToolResult("i", text), changed=changed)))
+                decided += guard.nearing()
             except LimitReached as limit:
                 decided.append(str(limit))
         return [*decided, repr(guard.spent)]

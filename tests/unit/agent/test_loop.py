@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.agent.conduct import REPEATS_STOP, REPEATS_WARN
 from bot.agent.dispatch import CUT_OFF, MAX_CALLS
-from bot.agent.limits import FORMAT_ERRORS, REPEATS_STOP, REPEATS_WARN, LimitGuard, Limits
+from bot.agent.limits import FORMAT_ERRORS, LimitGuard, Limits
 from bot.agent.loop import AGAIN, NUDGE, NUDGES, Agent, Finished, Listen, heard
 from bot.domain.messages import Message, Part, Prompt, Reply, StopReason, TextPart, ThinkingPart, ToolCall, ToolResult
 from bot.errors import Cancelled, LimitReached, MalformedReply, ModelRefused, ModelUnavailable

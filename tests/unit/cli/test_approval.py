@@ -107,3 +107,13 @@ async def test_a_long_call_says_how_much_is_not_shown(person: int, capsys: pytes
     shown = capsys.readouterr().err
     assert "rm -r" not in shown
     assert "more characters are not shown" in shown
+
+
+@pytest.mark.parametrize("typed", ["y", "n"])
+async def test_a_model_may_want_the_person_asked(person: int, typed: str) -> None:
+    """A call that asks for approval gets the question in every mode, and goes on without that wish."""
+    os.write(person, f"{typed}\n".encode())
+    tools, inner = asking("all")
+    await tools.call(1, 0, "run", '{"command": "ls", "requires_approval": true}')
+    assert bool(inner.called) == (typed == "y")
+    assert (await tools.call(1, 1, "run", '{"command": "ls", "requires_approval": false}')).text == "did it"

@@ -12,16 +12,29 @@ from hypothesis import strategies as st
 
 from bot.domain.codec import message_from_data, message_to_data
 from bot.domain.events import KINDS, Fact, Notice, RunEvent, from_data, kind_of, to_data
-from bot.domain.messages import Message, Part, Role, TextPart, ThinkingPart, ToolCall, ToolResult, Usage
+from bot.domain.messages import (
+    Image,
+    ImageType,
+    Message,
+    Part,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from bot.domain.refs import RepositoryRef
 from bot.domain.task import Run, branch_name
 
 TEXTS = st.text(max_size=20)
+IMAGES = st.builds(Image, st.sampled_from(get_args(ImageType)), TEXTS)
 PARTS: st.SearchStrategy[Part] = st.one_of(
+    IMAGES,
     st.builds(TextPart, TEXTS),
     st.builds(ThinkingPart, TEXTS, TEXTS, TEXTS, TEXTS),
     st.builds(ToolCall, TEXTS, TEXTS, TEXTS),
-    st.builds(ToolResult, TEXTS, TEXTS, st.booleans()),
+    st.builds(ToolResult, TEXTS, TEXTS, st.booleans(), st.lists(IMAGES, max_size=2).map(tuple)),
 )
 ROLES: st.SearchStrategy[Role] = st.sampled_from(["user", "assistant"])
 MESSAGES = st.builds(Message, ROLES, st.lists(PARTS, max_size=6).map(tuple))
@@ -60,6 +73,8 @@ def test_what_a_later_version_added_is_passed_over(message: Message) -> None:
     data["later"] = 1
     for part in data["parts"]:
         part["later"] = {"x": 1}
+        for image in part.get("images", ()):
+            image["later"] = 1
     assert message_from_data(data) == message
 
 
@@ -73,6 +88,8 @@ def test_a_part_of_an_earlier_version_has_the_defaults() -> None:
     """Fields that are missing take their defaults."""
     data = {"role": "assistant", "parts": [{"kind": "thinking", "text": "Hm."}]}
     assert message_from_data(data) == Message("assistant", (ThinkingPart("Hm."),))
+    data = {"role": "user", "parts": [{"kind": "result", "call_id": "a", "text": "ok", "is_error": False}]}
+    assert message_from_data(data) == Message("user", (ToolResult("a", "ok"),))
 
 
 @given(FACTS)

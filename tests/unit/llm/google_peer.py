@@ -31,6 +31,8 @@ class Peer:
     answers: list[Answer]
     heads: list[str] = field(default_factory=list)
     bodies: list[Json] = field(default_factory=list)
+    raws: list[bytes] = field(default_factory=list)
+    """The bodies as they came."""
 
 
 def events(*chunks: object) -> bytes:
@@ -48,7 +50,9 @@ async def serving(*answers: Answer) -> AsyncIterator[Peer]:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         length = next(int(line[15:]) for line in head.splitlines() if line.lower().startswith("content-length:"))
         peer.heads.append(head)
-        peer.bodies.append(json.loads(await reader.readexactly(length)))
+        peer.raws.append(await reader.readexactly(length))
+        if peer.raws[-1].startswith(b"{"):
+            peer.bodies.append(json.loads(peer.raws[-1]))
         told = peer.answers.pop(0)
         lines = [f"HTTP/1.1 {told.status} X", f"content-type: {told.kind}", "connection: close", *told.headers]
         with contextlib.suppress(ConnectionError):

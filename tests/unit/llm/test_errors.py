@@ -6,6 +6,7 @@ from bot.domain.messages import Usage
 from bot.errors import ContextOverflow, MalformedReply, ModelError, ModelRefused, ModelRejected, ModelUnavailable
 from bot.llm.anthropic_errors import error_for
 from bot.llm.discarded import usage_of, with_usage
+from bot.llm.keys import KeyRefused
 from bot.llm.retry_after import retry_after_s
 
 
@@ -37,7 +38,7 @@ def body(kind: str, message: str, **details: str) -> dict[str, object]:
         (413, "", "", ContextOverflow),
         (400, "invalid_request_error", "messages.1.content.0.tool_use.id: String should match pattern", ModelRejected),
         (400, "invalid_request_error", "max_tokens: 100000 > 64000, which is the maximum allowed", ModelRejected),
-        (401, "authentication_error", "invalid x-api-key", ModelRejected),
+        (401, "authentication_error", "invalid x-api-key", KeyRefused),
         (402, "billing_error", "Pay", ModelRejected),
         (403, "permission_error", "Your API key does not have permission", ModelRejected),
         (404, "not_found_error", "model: claude-nope", ModelRejected),
@@ -66,7 +67,7 @@ def test_each_error_has_its_class(status: int, kind: str, message: str, error: t
 def test_a_rejection_says_what_to_do(status: int, kind: str, message: str, remedy: str) -> None:
     """Key, model or money."""
     found = error_for(status, body(kind, message))
-    assert type(found) is ModelRejected
+    assert type(found) is (KeyRefused if status == 401 else ModelRejected)
     assert remedy in str(found)
 
 

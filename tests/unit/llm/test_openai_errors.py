@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bot.errors import ContextOverflow, ModelError, ModelRefused, ModelRejected, ModelUnavailable
+from bot.llm.keys import KeyRefused
 from bot.llm.openai_errors import Provider, error_for
 
 
@@ -44,7 +45,7 @@ def test_a_bad_request_without_a_word_is_an_overflow(empty: object) -> None:
     """As Cerebras and Mistral say it; another status without a body is none."""
     assert type(error_for(400, empty)) is ContextOverflow
     assert type(error_for(422, body("max_tokens is too large: 100000"))) is ModelRejected
-    assert type(error_for(401, empty)) is ModelRejected
+    assert type(error_for(401, empty)) is KeyRefused
 
 
 @pytest.mark.parametrize(
@@ -62,14 +63,14 @@ def test_a_bad_request_without_a_word_is_an_overflow(empty: object) -> None:
         (404, body("The API deployment does not exist.", "DeploymentNotFound"), ModelRejected, "Set the model"),
         (404, {"error": {"code": "404", "message": "Resource not found"}}, ModelRejected, "Set `base_url`"),
         (404, {"detail": "Not Found"}, ModelRejected, "Set `base_url`"),
-        (401, body("Incorrect API key provided: sk-x", "invalid_api_key"), ModelRejected, "Set OPENAI_API_KEY"),
+        (401, body("Incorrect API key provided: sk-x", "invalid_api_key"), KeyRefused, "Set OPENAI_API_KEY"),
         (
             401,
             {"error": {"code": "401", "message": "Access denied"}},
-            ModelRejected,
+            KeyRefused,
             "Access denied. Set OPENAI_API_KEY",
         ),
-        (401, {"statusCode": 401, "message": "Unauthorized"}, ModelRejected, "Unauthorized"),
+        (401, {"statusCode": 401, "message": "Unauthorized"}, KeyRefused, "Unauthorized"),
         (403, body("Country not supported", "unsupported_country_region_territory"), ModelRejected, "from here"),
         (429, body("You exceeded your current quota", "insufficient_quota"), ModelRejected, "Add credit"),
         (429, body("You exceeded your current quota. Please retry in 36s."), ModelUnavailable, "quota"),
@@ -128,7 +129,7 @@ def test_each_error_has_its_class(status: int, told: object, error: type[ModelEr
         ({"code": "tomorrow", "message": "?"}, ModelUnavailable, 500),
         ({"error": {"code": 502, "message": "Provider disconnected"}}, ModelUnavailable, 502),
         ({"error": {"code": 429, "message": "rate-limited upstream"}}, ModelUnavailable, 429),
-        ({"error": {"code": "invalid_api_key", "message": "no"}}, ModelRejected, 401),
+        ({"error": {"code": "invalid_api_key", "message": "no"}}, KeyRefused, 401),
         ({"error": {"message": "prompt is too long", "type": "BadRequestError", "code": 400}}, ContextOverflow, 400),
         ("odd", ModelUnavailable, 500),
         ({}, ModelUnavailable, 500),

@@ -171,7 +171,7 @@ def test_recorded_errors_become_ours() -> None:
         assert exchange.body is not None
         error = error_for(exchange.status, exchange.body)
         assert type(error) is ModelRejected
-        assert exchange.body["error"]["message"] in str(error)
+        assert exchange.body["error"]["message"].rstrip(".") in str(error)
         is_model = exchange.body["error"]["code"] == "model_not_found"
         assert ("Set the model" in str(error)) is is_model
 

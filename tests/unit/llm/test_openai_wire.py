@@ -15,7 +15,7 @@ from bot.llm import openai_responses_wire as responses
 from bot.llm.anthropic_wire import INVALID_JSON, NO_RESULT, NO_TEXT, ORPHAN, wire_id
 from bot.llm.pairing import wire_arguments, wire_name
 from bot.testing.model.openai_check import check_chat, check_responses, decode
-from bot.testing.model.openai_seal import seal
+from bot.testing.model.seal import seal
 
 MODEL = "openai:gpt-x"
 TOOLS = (ToolSpec("write", "Write.", {"type": "object"}), ToolSpec("read", "Read.", {"type": "object"}))

@@ -124,7 +124,7 @@ def test_recorded_errors_become_ours() -> None:
         assert recording.body is not None
         error = error_for(recording.status, recording.body)
         assert type(error) is ModelRejected
-        assert recording.body["error"]["message"] in str(error)
+        assert recording.body["error"]["message"].rstrip(".") in str(error)
 
 
 PLAIN = {"text", "tool_use", "tool_result", "thinking"}

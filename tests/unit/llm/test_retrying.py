@@ -4,38 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.domain.messages import Message, Prompt, Reply, TextPart, Usage
+from bot.domain.messages import Usage
 from bot.errors import ContextOverflow, MalformedReply, ModelError, ModelRefused, ModelRejected, ModelUnavailable
-from bot.llm.base import Model, OnText
+from bot.llm.base import Model
 from bot.llm.discarded import DroppedReply, RefusedReply, usage_of
 from bot.llm.retrying import Retrying
-
-PROMPT = Prompt("", (), (Message("user", (TextPart("x"),)),))
-REPLY = Reply(Message("assistant", (TextPart("ok"),)), "end", Usage(1, 1, 1, 1))
-
-
-class Flaky:
-    """Fails as told, then answers."""
-
-    name = "test:flaky"
-
-    def __init__(self, *errors: ModelError) -> None:
-        self.errors = list(errors)
-        self.asked = 0
-        self.is_closed = False
-
-    async def ask(self, prompt: Prompt, *, on_text: OnText | None = None) -> Reply:
-        """Raise the next error; without one, answer."""
-        self.asked += 1
-        if on_text is not None:
-            on_text(f"{self.asked} ")
-        if self.errors:
-            raise self.errors.pop(0)
-        return REPLY
-
-    async def close(self) -> None:
-        """Note it."""
-        self.is_closed = True
+from tests.unit.llm.flaky import PROMPT, REPLY, Flaky
 
 
 class Rig:

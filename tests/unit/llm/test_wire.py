@@ -90,6 +90,13 @@ def test_a_message_of_thinking_alone_is_left_out() -> None:
     assert contents(body) == [[{"type": "text", "text": "Hi"}], [{"type": "text", "text": "And?"}]]
 
 
+def test_the_user_begins() -> None:
+    """Where a model speaks first, as behind what was cut out, something stands before it."""
+    text = {"type": "text", "text": NO_TEXT}
+    assert contents(wire(assistant("Hi"), user("x")))[0] == [text]
+    assert contents(wire(assistant(" "), user("x"))) == [[{"type": "text", "text": "x"}]]
+
+
 def test_empty_texts_are_no_blocks() -> None:
     """Texts of blanks go; a user message that is left empty says so; an empty result has no content."""
     body = wire(

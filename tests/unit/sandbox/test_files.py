@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from bot.errors import ToolError
+from bot.sandbox.base import Change
 from bot.sandbox.process import ProcessSandbox
 
 LIMIT = 1 << 20
@@ -30,6 +31,9 @@ async def refused(sandbox: ProcessSandbox, path: str) -> set[str]:
         lambda: sandbox.open(path, limit_bytes=LIMIT),
         lambda: sandbox.replace(path, b"x", expected_sha256=None),
         lambda: sandbox.replace(path, b"x", expected_sha256="0" * 64),
+        lambda: sandbox.apply([Change(path, b"x", None)]),
+        lambda: sandbox.apply([Change("beside", b"x", None), Change(path, b"x", "0" * 64)]),
+        lambda: sandbox.apply([Change("beside", b"x", None), Change(path, None, "0" * 64)]),
         lambda: sandbox.delete(path),
         lambda: sandbox.move(path, "moved"),
         lambda: sandbox.move("mine.txt", path),

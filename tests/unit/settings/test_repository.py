@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.errors import RepositoryConfigError
-from bot.settings.load import packed
+from bot.settings.reading import packed
 from bot.settings.repository import RepositorySettings, parse_repository
 
 

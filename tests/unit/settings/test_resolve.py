@@ -154,7 +154,7 @@ def test_what_applied_survives_its_record(server: ServerSettings, repository: Re
 def test_without_a_list_only_the_operators_model_counts() -> None:
     """An empty `models.allowed` leaves the operator's own choice."""
     run = resolve(ServerSettings(), RepositorySettings(version=1, model="openai:a"), Fix("", "openai:b"))
-    assert run.model == "anthropic:claude-sonnet-4-5"
+    assert run.model == ServerSettings().models.act
     assert run.origins["model"] == "default"
     assert len(run.ignored) == 2
 

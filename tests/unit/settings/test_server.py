@@ -10,8 +10,9 @@ from pydantic import SecretStr
 
 from bot.errors import OperatorError
 from bot.settings.document import server_yaml, written
-from bot.settings.load import config_path, load_server, packed, secret_values, take_secrets
+from bot.settings.load import config_path, load_server, secret_values, take_secrets
 from bot.settings.problems import secret_keys
+from bot.settings.reading import packed
 from bot.settings.server import GitHubSection, ServerSettings
 
 ROOT = Path(__file__).parents[3]
@@ -251,7 +252,7 @@ def test_secrets_do_not_show(file: Path) -> None:
     shown = f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"
     assert "hunter" not in shown
     # The proxy's password is one by itself.
-    assert len(secret_values(settings)) == len(environ) + 1 == 11
+    assert len(secret_values(settings)) == len(environ) + 1 == 15
     environ |= {"ANTHROPIC_API_KEY": "hunter", "PATH": "/bin"}
     take_secrets(environ)
     assert environ == {"PATH": "/bin"}

@@ -11,7 +11,8 @@ from bot.domain.messages import Message, Part, Prompt, Reply, TextPart, ToolCall
 from bot.domain.task import Run, Task
 from bot.errors import BranchMoved, ToolError
 from bot.llm.base import Model, OnText
-from bot.sandbox.base import Access, Entry, ExecResult, FileContent, Hit, Level, Sandbox
+from bot.llm.meter import Metered
+from bot.sandbox.base import Access, Change, Entry, ExecResult, FileContent, Hit, Level, Sandbox
 from bot.settings.resolve import RunSettings
 from bot.settings.server import ServerSettings
 from bot.store.base import DeliveryStore, NewRequest, TaskStore
@@ -89,6 +90,19 @@ class Bench:
         self._copy.shop.log.append(f"write {path}")
         self._copy.files[path] = data
         return FileContent(data, len(data), 0o644, hashlib.sha256(data).hexdigest())
+
+    async def apply(self, changes: Sequence[Change]) -> Sequence[str | None]:
+        """Write and remove files."""
+        for change in changes:
+            if change.data is None:
+                del self._copy.files[change.path]
+            else:
+                self._copy.files[change.path] = change.data
+        return [None if change.data is None else hashlib.sha256(change.data).hexdigest() for change in changes]
+
+    async def python_complaint(self, source: bytes) -> str | None:
+        """Have none."""
+        return None
 
     async def delete(self, path: str) -> None:
         """Remove a file."""
@@ -299,7 +313,7 @@ class World:
             sandbox=sandbox,
             tools=tools,
             toolset=bind,
-            model=lambda name, on_retry: model,
+            model=lambda name, tell, meter: Metered(model, meter),
             price_usd=lambda name, usage: self.price,
             environments=self.environments,
             clock=self.clock,

@@ -1,6 +1,6 @@
 """Model, tools and ears of a run: a second life makes no call again and stands where the first one stood."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -8,14 +8,14 @@ import pytest
 
 from bot.agent.limits import LimitGuard, Limits
 from bot.domain.events import ModelReplied, Notice, ToolFinished
-from bot.domain.messages import Message, Prompt, Reply, TextPart
+from bot.domain.messages import Image, Message, Prompt, Reply, TextPart, ToolSpec
 from bot.domain.task import Run, Task
 from bot.errors import Cancelled, ModelUnavailable
 from bot.sandbox.base import ExecResult
 from bot.tasks.engines.base import Step
 from bot.tasks.opening import prepare
 from bot.tasks.recorded import Ears, RecordedModel, RecordedToolset
-from bot.tools.base import ToolOutput
+from bot.tools.base import ToolContext, ToolOutput
 from tests.unit.tasks.made import START, Copy, Script, World, finish, read, reply, run, words, write
 
 PROMPT = Prompt("system", (), (Message("user", (TextPart("Do it."),)),))
@@ -171,6 +171,39 @@ async def test_time_is_recorded_with_the_reply(world: World) -> None:
     assert "seconds=60.0" in first.spent
     world.clock.move(5000)
     assert (await play(world, task, one, Script())).spent == first.spent
+
+
+class Camera:
+    """A tool that shows what it sees."""
+
+    spec = ToolSpec("shoot", "Take a picture.", {"type": "object"})
+    reads_only = True
+    shots = 0
+
+    async def call(self, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
+        """Shoot."""
+        self.shots += 1
+        return ToolOutput("taken", "shoot", images=[Image("image/png", "QUJD"), Image("image/gif", "REVG")])
+
+
+async def test_a_picture_is_in_the_record(world: World) -> None:
+    """A second life gets it from there, and takes none."""
+    task, one = await world.begin()
+    camera = Camera()
+    outputs: list[ToolOutput] = []
+
+    async def body(_: str, step: Step) -> None:
+        scene = await world.scene(task, one, step, Script())
+        scene.lease.tools = [camera]
+        await prepare(scene)
+        outputs.append(await RecordedToolset(scene, scene.lease.tools).call(1, 0, "shoot", "{}"))
+        await scene.lease.close()
+
+    await world.live(one, body)
+    await world.live(one, body)
+    assert camera.shots == 1
+    assert outputs[0] == outputs[1]
+    assert outputs[0].images == (Image("image/png", "QUJD"), Image("image/gif", "REVG"))
 
 
 async def post(world: World, task: Task, kind: Literal["steer", "stop"], text: str) -> None:

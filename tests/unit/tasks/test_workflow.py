@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.events import BranchPushed, CheckFinished, PullOpened, RunFinished
-from bot.domain.messages import Prompt, Reply
+from bot.domain.messages import Prompt, Reply, Usage
 from bot.domain.task import Run, Task
-from bot.errors import ModelRejected
+from bot.errors import BotError, ContextOverflow, ModelRefused, ModelRejected, ModelUnavailable, OperatorError
 from bot.llm.base import OnText
+from bot.llm.discarded import DroppedReply
 from bot.sandbox.base import ExecResult
 from bot.settings.server import LimitsSection
 from bot.tasks.engines.base import Action, Json
@@ -219,11 +220,52 @@ async def test_a_model_that_fails_keeps_what_was_done(world: World) -> None:
     task, one = await world.begin()
     await whole(world, one, *SCRIPT[:2], ModelRejected("no credit"))
     fact = await ended(world, task)
-    assert (fact.outcome, fact.reason) == ("failed", "no credit")
+    assert (fact.outcome, fact.reason) == ("failed", "no credit. Only who runs this server can mend that.")
     assert world.github.pulls == {}
     assert world.shop.commits[world.shop.branches[task.branch]] == {"rose.txt": b"wet"}
     assert f"What was done so far is on the branch `{task.branch}`" in world.github.bodies(7)[0]
     assert world.github.reactions == [(7, None, "confused")]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            ModelRejected("The key is wrong. Set KEY"),
+            "The key is wrong. Set KEY. Only who runs this server can mend that.",
+        ),
+        (
+            OperatorError("There is no key. Set KEY"),
+            "There is no key. Set KEY. Only who runs this server can mend that.",
+        ),
+        (ModelUnavailable("It is busy"), "It is busy. It was asked several times; ask me again later."),
+        (
+            ContextOverflow("9 tokens > 8"),
+            "The work became longer than what the model can read at once: 9 tokens > 8. Ask for less at a time.",
+        ),
+        (ModelRefused("It declined"), "It declined"),
+    ],
+)
+async def test_a_failure_is_told_to_who_can_mend_it(
+    world: World, caplog: pytest.LogCaptureFixture, error: BotError, said: str
+) -> None:
+    """The thread gets one sentence; what only the operator can mend is in their log as well."""
+    task, one = await world.begin()
+    await whole(world, one, error)
+    assert (await ended(world, task)).reason == said
+    logged = [record for record in caplog.records if record.message == "run.operator_needed"]
+    assert len(logged) == isinstance(error, ModelRejected | OperatorError)
+    assert all(vars(record)["error"] == str(error) for record in logged)
+
+
+async def test_what_failed_replies_cost_is_in_the_account(world: World) -> None:
+    """A reply that broke off is paid for, though nobody reads it; the error keeps its kind through the record."""
+    task, one = await world.begin()
+    lost = DroppedReply("The stream broke off", usage=Usage(100, 200, 300, 400))
+    await whole(world, one, *SCRIPT[:1], lost)
+    fact = await ended(world, task)
+    assert fact.reason == "The stream broke off. It was asked several times; ask me again later."
+    assert (fact.tokens, fact.cost_usd) == (100 + 1000, 0.5)
 
 
 async def test_a_limit_is_a_budget_that_is_reached(world: World) -> None:

@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 import tempfile
@@ -8,9 +9,10 @@ import pytest
 
 from bot.sandbox.base import Place
 from bot.sandbox.process import ProcessSandbox
-from bot.tools.base import FileLedger, ToolContext
+from bot.tools.base import FileLedger, ToolContext, ToolOutput
 from bot.tools.standard import standard_tools
 from bot.tools.toolset import StandardToolset
+from tests.unit.tools.calls import Put, Use
 
 UID = 1500
 
@@ -33,3 +35,25 @@ async def context() -> AsyncIterator[ToolContext]:
 def toolset(context: ToolContext) -> StandardToolset:
     """All tools on it."""
     return StandardToolset(standard_tools(), context)
+
+
+@pytest.fixture
+def use(toolset: StandardToolset) -> Use:
+    """Call a tool as a model does."""
+
+    async def call(name: str, **arguments: object) -> ToolOutput:
+        return await toolset.call(1, 0, name, json.dumps(arguments))
+
+    return call
+
+
+@pytest.fixture
+def put(context: ToolContext) -> Put:
+    """Change a file behind the tools' back."""
+
+    async def write(path: str, data: bytes, mode: str = "644") -> None:
+        await context.sandbox.run(f"rm -f '{path}'", timeout_s=5)
+        await context.sandbox.replace(path, data, expected_sha256=None)
+        await context.sandbox.run(f"chmod {mode} '{path}'", timeout_s=5)
+
+    return write

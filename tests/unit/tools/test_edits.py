@@ -169,6 +169,13 @@ def test_no_placeholders(line: str) -> None:
     assert not is_placeholder(line)
 
 
+@pytest.mark.timeout(20)
+def test_a_long_line_takes_no_time() -> None:
+    """A line of a hundred thousand dashes, brackets or spaces is no placeholder, and is soon known to be none."""
+    for text in ("x = " + "-" * 100_000 + "1", "]" * 100_000 + "x", "a" + " " * 100_000 + "x"):
+        assert not is_placeholder(text)
+
+
 @pytest.mark.parametrize("data", [b"a\0b", b"Z\xfcrich"])
 def test_no_text(data: bytes) -> None:
     """What is not UTF-8 text is never taken for it."""

@@ -3,46 +3,14 @@
 # ruff: noqa: RUF001 - these characters are meant
 
 import json
-from collections.abc import Awaitable, Callable
 
-import pytest
-
-from bot.tools.base import ToolContext, ToolOutput
+from bot.tools.base import ToolContext
 from bot.tools.run import Run
 from bot.tools.standard import standard_tools
-from bot.tools.toolset import StandardToolset
-
-Use = Callable[..., Awaitable[ToolOutput]]
+from tests.unit.tools.calls import Put, Use, raw
 
 
-@pytest.fixture
-def use(toolset: StandardToolset) -> Use:
-    """Call a tool as a model does."""
-
-    async def call(name: str, **arguments: object) -> ToolOutput:
-        return await toolset.call(1, 0, name, json.dumps(arguments))
-
-    return call
-
-
-@pytest.fixture
-def put(context: ToolContext) -> Callable[..., Awaitable[None]]:
-    """Change a file behind the tools' back."""
-
-    async def write(path: str, data: bytes, mode: str = "644") -> None:
-        await context.sandbox.run(f"rm -f '{path}'", timeout_s=5)
-        await context.sandbox.replace(path, data, expected_sha256=None)
-        await context.sandbox.run(f"chmod {mode} '{path}'", timeout_s=5)
-
-    return write
-
-
-async def raw(context: ToolContext, path: str) -> bytes:
-    """Read past the tools."""
-    return (await context.sandbox.open(path, limit_bytes=1 << 20)).data
-
-
-async def test_read(use: Use, put: Use) -> None:
+async def test_read(use: Use, put: Put) -> None:
     """A file is shown as it is, with the lines and how many there are, and numbers only when asked for."""
     await put("a.py", b"one\ntwo\nthree\n")
     assert (await use("read", path="a.py")).text == "lines 1–3 of 3\none\ntwo\nthree"
@@ -53,7 +21,7 @@ async def test_read(use: Use, put: Use) -> None:
     assert "beyond the last line, 3" in output.text
 
 
-async def test_read_limits(use: Use, put: Use, context: ToolContext) -> None:
+async def test_read_limits(use: Use, put: Put, context: ToolContext) -> None:
     """S57: at most 2,000 lines and 50 kB are shown, long lines are cut, and each cut says how to go on."""
     await put("lines", b"x\n" * 5000)
     output = await use("read", path="lines")
@@ -70,7 +38,7 @@ async def test_read_limits(use: Use, put: Use, context: ToolContext) -> None:
     assert context.ledger.seen == {}
 
 
-async def test_read_odd(use: Use, put: Use) -> None:
+async def test_read_odd(use: Use, put: Put) -> None:
     """Empty, binary, CRLF and badly encoded files are said to be so."""
     await put("empty", b"")
     await put("binary", b"a\0b")
@@ -87,7 +55,7 @@ async def test_read_odd(use: Use, put: Use) -> None:
         assert (await use("read", path=path)).is_error
 
 
-async def test_list_and_search(use: Use, put: Use) -> None:
+async def test_list_and_search(use: Use, put: Put) -> None:
     """Listing gives paths; searching gives lines below their files."""
     await put("src/a.py", b"def hello():\n    hello()\n")
     await put("b.md", b"hello\n")
@@ -114,7 +82,7 @@ async def test_write(use: Use, context: ToolContext) -> None:
     assert await raw(context, "a/b.txt") == b"z\n"
 
 
-async def test_write_guard(use: Use, put: Use, context: ToolContext) -> None:
+async def test_write_guard(use: Use, put: Put, context: ToolContext) -> None:
     """S58: a file that was not read to its end, or that changed since, is not overwritten."""
     await put("a.txt", b"1\n2\n3\n")
     assert (await use("write", path="a.txt", content="x")).text.startswith("exists:")
@@ -131,7 +99,7 @@ async def test_write_guard(use: Use, put: Use, context: ToolContext) -> None:
     assert (await use("write", path="a.txt", content="y")).text == "created a.txt (1 lines)"
 
 
-async def test_write_keeps(use: Use, put: Use, context: ToolContext) -> None:
+async def test_write_keeps(use: Use, put: Put, context: ToolContext) -> None:
     """Overwriting keeps line ends, byte order mark and mode; a badly encoded or binary file is never written."""
     await put("dos", b"\xef\xbb\xbfa\r\nb\r\n", "755")
     await use("read", path="dos")
@@ -153,7 +121,7 @@ async def test_placeholder(use: Use) -> None:
     assert (await use("list")).text == "no files fit"
 
 
-async def test_edit(use: Use, put: Use, context: ToolContext) -> None:
+async def test_edit(use: Use, put: Put, context: ToolContext) -> None:
     """An edit shows the diff, says how it matched, keeps the mode and changes nothing else."""
     await put("a.py", b"def f():\n    return 1\n\n\ndef g():\n    return 2\n", "755")
     output = await use("edit", path="a.py", old="    return 1", new="    return 10")
@@ -169,7 +137,7 @@ async def test_edit(use: Use, put: Use, context: ToolContext) -> None:
     assert (await context.sandbox.open("a.py", limit_bytes=1)).mode == 0o755
 
 
-async def test_edit_and_write(use: Use, put: Use) -> None:
+async def test_edit_and_write(use: Use, put: Put) -> None:
     """After an edit only a file that was known before may be overwritten."""
     await put("a", b"1\n2\n")
     await use("edit", path="a", old="1", new="one")
@@ -187,7 +155,7 @@ async def test_edit_makes(use: Use, context: ToolContext) -> None:
     assert await raw(context, "new.py") == b"x\n"
 
 
-async def test_delete(use: Use, put: Use, context: ToolContext) -> None:
+async def test_delete(use: Use, put: Put, context: ToolContext) -> None:
     """One file goes, and is forgotten."""
     await put("a", b"1\n")
     await use("read", path="a")
@@ -229,11 +197,15 @@ async def test_finish(use: Use) -> None:
 def test_schemas() -> None:
     """All tools together cost few tokens, say no more than is needed, and never change."""
     specs = [tool.spec for tool in standard_tools()]
-    assert [spec.name for spec in specs] == ["delete", "edit", "finish", "list", "read", "run", "search", "write"]
+    assert [spec.name for spec in specs] == [
+        "apply_patch", "delete", "edit", "finish", "list", "move", "read", "run", "search", "update_plan", "write",
+    ]  # fmt: skip
     text = json.dumps([[spec.name, spec.description, spec.parameters] for spec in specs])
-    assert len(text) < 2000
-    assert not [word for word in ("title", "$defs", "anyOf", "maxLength") if word in text]
+    assert len(text) < 3500
+    assert not [word for word in ("title", "$defs", "$ref", "anyOf", "maxLength") if word in text]
     assert text == json.dumps(
         [[spec.name, spec.description, spec.parameters] for spec in (tool.spec for tool in standard_tools())]
     )
-    assert {tool.spec.name for tool in standard_tools() if tool.reads_only} == {"finish", "list", "read", "search"}
+    assert {tool.spec.name for tool in standard_tools() if tool.reads_only} == {
+        "finish", "list", "read", "search", "update_plan",
+    }  # fmt: skip

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.messages import ToolSpec
+from bot.domain.messages import Image, ToolSpec
 from bot.errors import SandboxError
 from bot.sandbox.base import Place
 from bot.sandbox.process import ProcessSandbox
@@ -26,7 +26,11 @@ async def test_order(toolset: StandardToolset) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("shell", "{}", "unknown_tool: 'shell'; the tools are delete, edit, finish, list, read, run, search, write"),
+        (
+            "shell",
+            "{}",
+            "unknown_tool: 'shell'; the tools are apply_patch, delete, edit, finish, list, move, read, run, ",
+        ),
         ("read", '{"file": "a"}', "Allowed: path, offset?, limit?, numbers?"),
         ("read", '{"path": "a", "why": "x"}', "why: Extra inputs are not permitted"),
         ("read", '{"path": 5}', "path: Input should be a valid string"),
@@ -60,6 +64,9 @@ async def test_twice_encoded(toolset: StandardToolset) -> None:
     assert (await toolset.call(1, 0, "list", " ")).text == "no files fit"
 
 
+DOT = Image("image/png", "QUJD")
+
+
 class Talker:
     """A tool that says what it is told."""
 
@@ -72,7 +79,8 @@ class Talker:
         """Do so, or fail."""
         if self._error is not None:
             raise self._error
-        return ToolOutput(str(arguments["text"]) * int(str(arguments["times"])), "said\0", changed=None)
+        text = str(arguments["text"]) * int(str(arguments["times"]))
+        return ToolOutput(text, "said\0", changed=None, images=[DOT])
 
 
 @pytest.mark.parametrize(("reads_only", "limit"), [(True, 52_000), (False, 30_000)])
@@ -83,6 +91,7 @@ async def test_limits(context: ToolContext, reads_only: bool, limit: int) -> Non
     assert limit < len(output.text) < limit + 100
     output = await toolset.call(1, 0, "talk", '{"text": "a\\u0000\\ud800b", "times": 1}')
     assert (output.text, output.summary, output.changed) == ("a\ufffd\ufffdb", "said\ufffd", None)
+    assert output.images == [DOT]
 
 
 async def test_only_tool_errors(context: ToolContext) -> None:

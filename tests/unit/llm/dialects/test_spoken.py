@@ -9,6 +9,7 @@ import pytest
 from bot.agent.dispatch import CUT_OFF, dispatch
 from bot.domain.codec import message_from_data, message_to_data
 from bot.domain.messages import (
+    Image,
     Message,
     Part,
     Prompt,
@@ -22,6 +23,7 @@ from bot.domain.messages import (
     Usage,
 )
 from bot.llm.base import OnText
+from bot.llm.images import caption
 from bot.llm.spoken import DIALECTS, Spoken, spoken
 from bot.tools.base import FileLedger, ToolContext
 from bot.tools.standard import standard_tools
@@ -169,7 +171,7 @@ def toolset() -> StandardToolset:
         ("<read>\n<file>a</file>\n</read>", "bad_arguments: unknown parameter `file`; allowed: path, offset?"),
         ('<read path="a">', "bad_call: attributes are not allowed"),
         ("<read>\n<path>a", "cut_off: your reply ended before `</path>`."),
-        ("<read_file>\n<path>a</path>\n</read_file>", "unknown_tool: `read_file`; the tools are delete, edit, finish"),
+        ("<read_file>\n<path>a</path>\n</read_file>", "unknown_tool: `read_file`; the tools are "),
         ("<write>\n<path>a</path>\n<content>\nx\n</content>\n</write>\ny\n</content>\n</write>", "ambiguous: "),
     ],
 )
@@ -296,3 +298,38 @@ async def test_a_conversation_that_begins_without_text() -> None:
 def test_what_a_model_wrote_is_no_mark_of_ours(arguments: str) -> None:
     """Arguments that only begin like ours are a model's."""
     assert Unreadable.found_in(arguments) is None
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+async def test_a_picture_stands_behind_its_result(name: str) -> None:
+    """Behind words that name the tool and in front of the next result; what a person says comes last."""
+    dot, other = Image("image/png", "QUJD"), Image("image/gif", "REVG")
+    calls = Message("assistant", (ToolCall("s1_0", "read", "{}"), ToolCall("s1_1", "list", "{}")))
+    results = ToolResult("s1_0", "one", images=(dot, other)), ToolResult("s1_1", "two")
+    model = Scripted(said("Done."))
+    told = (TASK, calls, Message("user", (*results, TextPart("Nice?"))))
+    await spoken(model, name).ask(Prompt("Be good.", TOOLS, told))
+    first, *shown, last = model.prompts[0].messages[2].parts
+    assert shown == [dot, other]
+    assert isinstance(first, TextPart)
+    assert isinstance(last, TextPart)
+    assert "\none\n" in first.text
+    assert first.text.endswith(caption("`read`"))
+    assert "\ntwo\n" in last.text
+    assert last.text.endswith("\n\nNice?")
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+async def test_a_later_call_changes_no_earlier_result(name: str) -> None:
+    """A server may give one id to calls of two tools: each result keeps the name of its own."""
+    model = Scripted(said("Done."), said("Done."))
+    turns = [
+        part
+        for tool in ("read", "list")
+        for part in (Message("assistant", (ToolCall("0", tool, "{}"),)), Message("user", (ToolResult("0", tool),)))
+    ]
+    for told in (turns[:2], turns):
+        await spoken(model, name).ask(Prompt("Be good.", TOOLS, (TASK, *told)))
+    first, second = (prompt.messages for prompt in model.prompts)
+    assert second[:3] == first
+    assert 'of="list"' in second[4].text

@@ -130,3 +130,35 @@ def test_tokens() -> None:
     assert unused("k1", "nothing") == "k1"
     assert unused("k1", "k1") == "k1-2"
     assert unused("k1", "k1-2 k1-10 k1-x") == "k1-11"
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_what_is_no_string_is_named(name: str) -> None:
+    """A model cannot guess the type of what it must give; that of a string goes without saying."""
+    taught = DIALECTS[name](TOOLS, TOKEN).teach()
+    assert taught.count("\nNeeded: `count` (integer)\nOptional: `tags` (array)") == taught.count("Needed:") == 1
+    assert "`either` (string or null)" in taught
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_what_lists_and_objects_hold_is_told(name: str) -> None:
+    """As far as the schema says it."""
+    step = tool("step", ["text"], text="string", done="boolean", anything={}).parameters
+    plan = tool("plan", ["steps"], steps={"type": "array", "items": step}, whose={"type": "object"})
+    taught = DIALECTS[name]([plan], TOKEN).teach()
+    outline = '{"text": string, "done"?: boolean, "anything"?: JSON}'
+    assert f"\nNeeded: `steps` (array of {outline})\nOptional: `whose` (object)" in taught
+
+
+def test_free_texts_that_may_be_left_out_have_their_ids() -> None:
+    """One without an id may have been closed by what stands in it, so that two such calls would be refused."""
+    dialect = DIALECTS["xml"](TOOLS, TOKEN)
+    assert dialect.teach().count("</ask>\n`note`: a text of several lines, even where it has only one\n") == 1
+    assert dialect.teach().count(": a text of several lines") == 1
+
+
+def test_a_short_value_holds_no_closing_tag() -> None:
+    """Also not the one of its neighbour: a copy of what is shown would be refused."""
+    dialect = DIALECTS["xml"](TOOLS, TOKEN)
+    arguments = json.dumps({"timeout_s": 5, "command": "echo </timeout_s>"})
+    assert runs(parsed(dialect, [dialect.render_call(ToolCall("1", "run", arguments))])) == [Called("run", arguments)]
