@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot import log
+from bot.domain.ceilings import Ceilings
 from bot.errors import OperatorError
-from bot.facts import price
+from bot.facts import price, reply_cap, usable_window
 from bot.github.base import GitHubApp
 from bot.models import check_provider, make_model
 from bot.redaction import register_secret
@@ -257,6 +258,7 @@ def make_desk(
     bind_tools: Bind = bind,
 ) -> Desk:
     """Fill a worker's desk."""
+    from bot.agent.context.window import Window
     from bot.workspace.prepared import PreparedFolders
 
     for name in (settings.models.act, *settings.models.fallback):
@@ -271,6 +273,7 @@ def make_desk(
         tools=offered_tools,
         toolset=bind_tools,
         model=lambda name, tell, meter: make_model(settings, catalogue, name, tell, meter),
+        window=lambda name: Window.of(usable_window(settings, catalogue, name), reply_cap(settings, catalogue, name)),
         price_usd=price(settings, catalogue),
         environments=PreparedFolders(settings.state_dir),
         clock=now,
@@ -331,6 +334,7 @@ def make_server(
         executor,
         slots=settings.worker.tasks,
         per_installation=settings.worker.per_installation,
+        ceilings=Ceilings(settings.daily.usd, settings.daily.usd_per_installation, settings.daily.usd_per_repository),
     )
     intake = Intake(stores.tasks, app, settings, ids=new_id, clock=now, stop=lambda run_id: desk.stop_of(run_id).set())
     inlet = Inlet(stores.deliveries, intake, now, queued=admission.wake)

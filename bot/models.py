@@ -3,12 +3,12 @@
 import asyncio
 import random
 
-from bot.errors import ModelError, OperatorError
-from bot.facts import known_as, reply_cap
+from bot.errors import BotError, ModelError, OperatorError
+from bot.facts import known_as, price, reply_cap
 from bot.llm.base import Model
 from bot.llm.meter import Meter
-from bot.providers import KEYS, MAKERS, Wanted
-from bot.settings.catalogue import Catalogue
+from bot.providers import MAKERS, Wanted
+from bot.settings.catalogue import Catalogue, load_catalogue
 from bot.settings.server import ServerSettings
 from bot.tasks.desk import Tell
 
@@ -40,7 +40,7 @@ def make_model(settings: ServerSettings, catalogue: Catalogue, name: str, tell: 
     def again(error: ModelError, delay_s: float) -> None:
         say(f"The model did not answer ({error}); asked again after {delay_s:.0f} s.")
 
-    def fall(error: ModelError, following: str) -> None:
+    def fall(error: BotError, following: str) -> None:
         say(f"The model cannot be had ({error}); from here on `{following}` is asked.")
 
     def one(name: str) -> Model:
@@ -70,11 +70,23 @@ def check_provider(name: str) -> None:
         raise OperatorError(f"The model {name!r} has an unknown provider; known: {', '.join(MAKERS)}")
 
 
-def missing_key(settings: ServerSettings) -> str:
-    """Name the variable that has to hold the key of the configured model; empty where none is missing."""
-    provider = settings.models.act.partition(":")[0]
-    access = settings.access_to(provider)
-    if provider not in KEYS or access is None or access.has_key:
-        return ""
-    # A server of one's own may be open.
-    return "" if access.base_url is not None and provider != "azure" else KEYS[provider]
+def lacking(settings: ServerSettings) -> list[str]:
+    """Say what the configured models still lack, a sentence each with its remedy; asks nothing of the network.
+
+    Raises:
+        OperatorError: the catalogue cannot be read.
+    """
+    catalogue = load_catalogue(settings.models.catalogue)
+    meter, told = Meter(price(settings, catalogue)), []
+    for name in dict.fromkeys((settings.models.act, *settings.models.fallback)):
+        try:
+            _metered(settings, catalogue, name, meter)
+        except OperatorError as error:
+            told.append(f"{error}.")
+    return told
+
+
+def require(settings: ServerSettings) -> None:
+    """Raise OperatorError where a configured model lacks something: before work begins that needs it."""
+    if told := lacking(settings):
+        raise OperatorError("\n".join(told).removesuffix("."))

@@ -1,13 +1,17 @@
-"""Run the calls of one reply, in order; whatever goes wrong is a result."""
+"""Run the calls of one reply: what reads side by side, all else alone and in order; what goes wrong is a result."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import asyncio
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from bot.domain.messages import ToolCall, ToolResult
 from bot.tools.base import ToolOutput, Toolset
 
 MAX_CALLS = 8
 """Calls of one reply that are run; the rest are answered with an error."""
+FINISH = "finish"
+"""Changes nothing, but has to know how everything before it went."""
 CUT_OFF = (
     "Not executed: your reply was cut off before it was complete, so none of its calls ran. "
     "Send a smaller change, or one call at a time."
@@ -16,43 +20,139 @@ CUT_OFF = (
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
-    """What the calls of one reply gave."""
+    """What the calls of one reply gave; each sequence is as long as the calls, and in their order."""
 
     results: tuple[ToolResult, ...]
-    """In the order of the calls."""
+    """For the model."""
     summary: str | None
     """What the model said when it called `finish`; None where it did not."""
     readable: bool
-    """Whether at least one call could be read."""
+    """Whether at least one call that ran could be read."""
     outputs: tuple[ToolOutput, ...]
-    """What each tool gave, in the order of the calls."""
+    """What each tool gave; what did not run changed nothing."""
+    ran: tuple[bool, ...]
+    """Whether a call ran; one that repeats another of its reply did not."""
 
 
 async def dispatch(turn: int, calls: Sequence[ToolCall], toolset: Toolset) -> Dispatched:
-    """Run the calls one after another; behind `finish` nothing runs."""
-    results: list[ToolResult] = []
-    outputs: list[ToolOutput] = []
-    summary: str | None = None
-    readable = False
-    for index, call in enumerate(calls):
-        output = await _one(turn, index, call, toolset, finished=summary is not None)
-        results.append(ToolResult(call.id, output.text, is_error=output.is_error, images=tuple(output.images)))
-        outputs.append(output)
-        readable = readable or not output.malformed
-        if output.finished:
-            summary = output.text
-    return Dispatched(tuple(results), summary, readable, tuple(outputs))
+    """Run the calls of a reply, each at most once.
 
+    Neighbours that only read go side by side; they begin in their order, so that their steps are the same at every
+    replay. What changes something waits for all before it, and so does `finish`. Behind a change that failed no
+    further one is made, since it may rest on it; a command that ends with an exit code is not one that failed.
 
-async def _one(turn: int, index: int, call: ToolCall, toolset: Toolset, *, finished: bool) -> ToolOutput:
-    if finished:
-        return ToolOutput("Not executed: `finish` was called before it.", call.name, is_error=True)
-    if index >= MAX_CALLS:
-        text = f"Not executed: at most {MAX_CALLS} calls of one reply are run. Send it again in the next reply."
-        return ToolOutput(text, call.name, is_error=True)
-    return await toolset.call(turn, index, call.name, call.arguments)
+    Raises:
+        BotError: what the first call raised of those that raised something, after its neighbours have ended.
+    """
+    replied = _Reply(turn, calls, toolset)
+    for together in _batches(calls, toolset):
+        await replied.run(together)
+    outputs = tuple(replied.outputs[index] for index in range(len(calls)))
+    ran = tuple(index in replied.ran for index in range(len(calls)))
+    return Dispatched(
+        tuple(
+            ToolResult(call.id, output.text, is_error=output.is_error, images=tuple(output.images))
+            for call, output in zip(calls, outputs, strict=True)
+        ),
+        next((output.text for output in outputs if output.finished), None),
+        any(did and not output.malformed for did, output in zip(ran, outputs, strict=True)),
+        outputs,
+        ran,
+    )
 
 
 def refuse(calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
     """Answer the calls of a reply that was cut off: none of them runs."""
     return tuple(ToolResult(call.id, CUT_OFF, is_error=True) for call in calls)
+
+
+def _is_alone(call: ToolCall, toolset: Toolset) -> bool:
+    return call.name == FINISH or not toolset.reads_only(call.name)
+
+
+def _batches(calls: Sequence[ToolCall], toolset: Toolset) -> Iterator[Sequence[int]]:
+    """Part the calls' indexes into neighbours that may go side by side."""
+    for alone, indexes in itertools.groupby(range(len(calls)), lambda index: _is_alone(calls[index], toolset)):
+        if alone:
+            yield from ([index] for index in indexes)
+        else:
+            yield list(indexes)
+
+
+def _copy(output: ToolOutput, first: int) -> ToolOutput:
+    """Give a result once more, without what it costs most; what it changed was changed once."""
+    note = f"[The same as call {first + 1} of this reply, so it was done once; this is its result.]"
+    return replace(output, text=f"{note}\n{output.text}", changed=(), images=())
+
+
+class _Reply:
+    """The calls of one reply while they are run."""
+
+    def __init__(self, turn: int, calls: Sequence[ToolCall], toolset: Toolset) -> None:
+        self._turn = turn
+        self._calls = calls
+        self._toolset = toolset
+        self._first: dict[tuple[str, str], int] = {}
+        self._failed: int | None = None
+        self._is_over = False
+        self.outputs: dict[int, ToolOutput] = {}
+        self.ran: set[int] = set()
+
+    async def run(self, together: Sequence[int]) -> None:
+        """Run those of some neighbours that are to run, and answer the others."""
+        copies: dict[int, int] = {}
+        begun: list[int] = []
+        for index in together:
+            call = self._calls[index]
+            key = (call.name, call.arguments)
+            why_not = self._why_not(index, known=key in self._first)
+            if why_not:
+                self.outputs[index] = ToolOutput(f"Not executed: {why_not}", call.name, is_error=True)
+            elif key in self._first:
+                copies[index] = self._first[key]
+            else:
+                self._first[key] = index
+                begun.append(index)
+        self.outputs |= zip(begun, await self._side_by_side(begun), strict=True)
+        self.outputs |= {index: _copy(self.outputs[first], first) for index, first in copies.items()}
+        self.ran.update(begun)
+        for index in begun:
+            self._conclude(index)
+
+    def _why_not(self, index: int, *, known: bool) -> str:
+        """Say why a call must not run; empty where it may."""
+        if self._is_over:
+            return f"`{FINISH}` was called before it."
+        if index >= MAX_CALLS:
+            return f"at most {MAX_CALLS} calls of one reply are run. Send it again in the next reply."
+        if self._failed is not None and not known and _is_alone(self._calls[index], self._toolset):
+            return (
+                f"call {self._failed + 1} of this reply, `{self._calls[self._failed].name}`, failed, and what may rest "
+                "on it is not done. Read its result, then send this call again if it is still right."
+            )
+        return ""
+
+    async def _side_by_side(self, indexes: Sequence[int]) -> Sequence[ToolOutput]:
+        # All end before anything is raised: which of them are recorded must not hang on which was the quickest.
+        given = await asyncio.gather(
+            *(
+                self._toolset.call(self._turn, index, self._calls[index].name, self._calls[index].arguments)
+                for index in indexes
+            ),
+            return_exceptions=True,
+        )
+        outputs: list[ToolOutput] = []
+        for one in given:
+            if isinstance(one, BaseException):
+                raise one
+            outputs.append(one)
+        return outputs
+
+    def _conclude(self, index: int) -> None:
+        """Draw from a call what it means for those behind it."""
+        call, output = self._calls[index], self.outputs[index]
+        self._is_over = self._is_over or output.finished
+        if not self._toolset.reads_only(call.name):
+            # What was looked at before may look otherwise now, and what was tried before may go otherwise.
+            self._first = {(call.name, call.arguments): index}
+            self._failed = index if output.is_error else self._failed

@@ -1,18 +1,18 @@
 """The loop itself: the transcript is its only state, so going on after a crash is calling it again."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bot.agent.dispatch import dispatch, refuse
+from bot.agent.conduct import Finishing, Silence
+from bot.agent.context.conversation import Context
+from bot.agent.dispatch import Dispatched, dispatch, refuse
+from bot.agent.journal import Journal
 from bot.agent.limits import LimitGuard
-from bot.domain.messages import Message, Prompt, Reply, TextPart
+from bot.domain.messages import Message, Reply, TextPart
 from bot.errors import ModelRefused
-from bot.llm.base import Model
 from bot.tools.base import Toolset
 
 NUDGE = "Your last reply called no tool. Go on with the task, or call `finish` with a summary if it is done."
-NUDGES = 2
-"""Replies without a call that are answered with `NUDGE`; the next one is taken as the final answer."""
 AGAIN = "You made this very call before and it gave this very result. Try something else."
 Listen = Callable[[int], Awaitable[Sequence[str]]]
 """Gives what people said since the last turn, oldest first; raises Cancelled where one said stop."""
@@ -36,62 +36,111 @@ class Finished:
 class Agent:
     """One model with its tools, working on one transcript."""
 
-    def __init__(self, model: Model, toolset: Toolset, guard: LimitGuard, listen: Listen) -> None:
-        self._model = model
+    def __init__(
+        self,
+        context: Context,
+        toolset: Toolset,
+        guard: LimitGuard,
+        listen: Listen,
+        *,
+        finishing: Finishing,
+        journal: Journal,
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            context: asks the model within its window.
+            toolset: what the model may do.
+            guard: ends the run at its limits.
+            listen: gives what people say meanwhile.
+            finishing: knows the checks that are due before the end.
+            journal: takes note of what was done.
+        """
+        self._context = context
         self._toolset = toolset
         self._guard = guard
         self._listen = listen
+        self._finishing = finishing
+        self._journal = journal
 
     async def run(self, system: str, transcript: list[Message]) -> Finished:
         """Go on from the transcript until the model is done.
 
         Args:
             system: the system prompt; the same for the whole task.
-            transcript: oldest first, ends with a user message; messages are appended to it.
+            transcript: oldest first, ends with a user message; messages are appended to it, and where it no longer
+                fits into the model's window, older ones are replaced.
 
         Raises:
             LimitReached: a limit is reached; the transcript is complete up to there.
             Cancelled: a person stopped the run.
             ModelError: the model cannot be used.
         """
-        nudges = 0
+        silence = Silence()
+        # What was sent once is never altered: the provider's cache would miss it.
+        is_sent = False
         while True:
-            turn = self._guard.spent.turns + 1
-            self._hear(transcript, await self._listen(turn))
+            if not is_sent:
+                _add(transcript, [heard(text) for text in await self._listen(self._guard.spent.turns + 1)])
             self._guard.check()
-            reply = await self._model.ask(Prompt(system, self._toolset.specs, tuple(transcript)))
+            if not is_sent:
+                _add(transcript, self._guard.nearing())
+            reply = await self._context.ask(system, self._toolset.specs, transcript)
             if reply.stop == "refusal":
                 raise ModelRefused(reply.message.text or "The model declined to answer.")
+            answer = silence.judge(reply)
+            is_sent = answer == "again"
+            if is_sent:
+                continue
             transcript.append(reply.message if reply.message.parts else Message("assistant", (TextPart("(nothing)"),)))
-            if reply.message.calls:
-                nudges = 0
-                done = await self._act(turn, reply, transcript)
+            if answer == "act":
+                done = await self._act(reply, transcript)
                 if done is not None:
                     return done
-            elif nudges >= NUDGES and reply.stop == "end":
+            elif answer == "done":
                 return Finished(reply.message.text, said_so=False)
             else:
-                nudges += 1
                 transcript.append(Message("user", (TextPart(NUDGE),)))
 
-    async def _act(self, turn: int, reply: Reply, transcript: list[Message]) -> Finished | None:
+    async def _act(self, reply: Reply, transcript: list[Message]) -> Finished | None:
         calls = reply.message.calls
         if reply.stop != "tool":
             transcript.append(Message("user", refuse(calls)))
             self._guard.formatted(well=False)
             return None
-        outcome = await dispatch(turn, calls, self._toolset)
-        transcript.append(Message("user", outcome.results))
+        outcome = await dispatch(self._guard.spent.turns, calls, self._toolset)
+        for output in outcome.outputs:
+            self._finishing.acted(output)
+            self._journal.acted(output)
         if outcome.summary is not None:
-            return Finished(outcome.summary, said_so=True)
+            if not (refusal := self._finishing.refusal()):
+                transcript.append(Message("user", outcome.results))
+                return Finished(outcome.summary, said_so=True)
+            outcome = _unfinished(outcome, refusal)
+        transcript.append(Message("user", outcome.results))
         self._guard.formatted(well=outcome.readable)
-        again = [self._guard.repeated(call, result) for call, result in zip(calls, outcome.results, strict=True)]
+        # What did not run is no repetition: copies within a reply, and what was skipped behind a failure.
+        again = [
+            self._guard.repeated(call, result, changed=bool(output.changed))
+            for call, result, output, ran in zip(calls, outcome.results, outcome.outputs, outcome.ran, strict=True)
+            if ran
+        ]
         if any(again):
             transcript[-1] = Message("user", (*outcome.results, TextPart(AGAIN)))
         return None
 
-    @staticmethod
-    def _hear(transcript: list[Message], said: Sequence[str]) -> None:
-        if said:
-            last = transcript[-1]
-            transcript[-1] = Message("user", (*last.parts, *(TextPart(heard(text)) for text in said)))
+
+def _unfinished(outcome: Dispatched, refusal: str) -> Dispatched:
+    """Answer `finish` with why the work goes on."""
+    results = tuple(
+        replace(result, text=refusal, is_error=True) if output.finished else result
+        for result, output in zip(outcome.results, outcome.outputs, strict=True)
+    )
+    return replace(outcome, results=results, summary=None)
+
+
+def _add(transcript: list[Message], texts: Sequence[str]) -> None:
+    """Add words to the last message, which is the user's and was not sent yet."""
+    if texts:
+        parts = transcript[-1].parts
+        transcript[-1] = Message("user", (*parts, *(TextPart(text) for text in texts)))

@@ -108,8 +108,9 @@ async def _work(settings: ServerSettings, this: Job, screen: Screen, chosen: Cho
 
 
 def _state_key(settings: ServerSettings) -> bytes:
-    """Derive the key of our markers, so that a later job knows an earlier one's comments."""
-    key = settings.anthropic.api_key.get_secret_value() if settings.anthropic.api_key else ""
+    """Derive the key of our markers from the model's, so that a later job knows an earlier one's comments."""
+    access = settings.access_to(settings.models.act.partition(":")[0])
+    key = access.api_key.get_secret_value() if access is not None and access.api_key else ""
     return hmac.digest(key.encode(), b"issuewright markers", "sha256")
 
 

@@ -54,7 +54,7 @@ def demo(
         Literal["native", "xml", "json", "prose"],
         typer.Option(help="How the scripted model calls tools: as the API does, or in text."),
     ] = "native",
-    port: Annotated[int, typer.Option(help="Port of the local GitHub; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the local GitHub; 0 takes a free one.")] = 0,
     stay: Annotated[
         bool | None, typer.Option("--stay/--no-stay", help="Stay up at the end, so that the pages can be looked at.")
     ] = None,
@@ -133,7 +133,7 @@ def receive(
 
 @app.command()
 def hub(
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 3000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 3000,
     data: Annotated[Path | None, typer.Option(help="Folder for the repositories; a temporary one by default.")] = None,
     webhook: Annotated[str | None, typer.Option(help="Where the App's deliveries go.")] = None,
 ) -> None:

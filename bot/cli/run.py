@@ -16,6 +16,7 @@ from bot.cli.sandboxing import tell
 from bot.cli.screen import Screen, exit_code
 from bot.domain.refs import RepositoryRef
 from bot.errors import OperatorError, WorkspaceError
+from bot.models import require
 from bot.sandbox.base import Sandbox
 from bot.sandbox.choose import Chosen
 from bot.settings.server import ServerSettings
@@ -97,6 +98,7 @@ async def _work(
     except WorkspaceError as error:
         # Nothing has begun yet: no task failed, the call names the wrong place.
         raise OperatorError(str(error)) from error
+    require(settings)
     if changes := await uncommitted(git, repo):
         told = "the work builds on them" if in_place else "the work begins from HEAD, without them"
         screen.say(f"{len(changes)} uncommitted changes in {repo}: {told}", "yellow")
@@ -104,8 +106,9 @@ async def _work(
     tell(chosen, screen.say)
     stores = bootstrap.open_stores(settings)
     try:
-        accepted = await stores.tasks.accept(_new(repo, request, place), bootstrap.now())
+        # What is amiss with the settings is found before there is a run, which would stay in the queue.
         desk = _desk(settings, stores, git, place, chosen, Approval(approve, screen), in_place=in_place)
+        accepted = await stores.tasks.accept(_new(repo, request, place), bootstrap.now())
         shot = OneShot(desk, Liveness(settings.state_dir / "executors"), executor())
         done = await worked(shot, accepted.run, screen, stores)
         _tell(screen, stand(await stores.tasks.events(done.task_id), done.seq), repo, in_place=in_place)

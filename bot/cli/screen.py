@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.text import Text
 
-from bot.domain.events import RunEvent, RunFinished, kind_of, to_data
+from bot.domain.context import ContextMeter, thousands
+from bot.domain.events import ModelReplied, RunEvent, RunFinished, kind_of, to_data
 from bot.domain.task import Outcome, Run
 from bot.log import inert, inert_json
 from bot.redaction import mask, masked
@@ -44,11 +45,16 @@ class Screen:
             line = masked({**data, "kind": kind_of(event.fact), **to_data(event.fact)})
             sys.stdout.write(inert_json(json.dumps(line)) + "\n")
             sys.stdout.flush()
+        elif isinstance(event.fact, ModelReplied):
+            self._line(event, _meter(event.fact), "dim")
         elif (line := line_of(event.fact)) is not None:
             style = STYLES.get(event.fact.outcome, "") if isinstance(event.fact, RunFinished) else ""
-            # One line each: a command with a line break in it must not look like a further event.
-            told = harmless(line).replace("\n", " ")
-            self.console.print(Text(f"{event.at:%H:%M:%S}  ", style="dim"), Text(told, style=style), sep="")
+            self._line(event, line, style)
+
+    def _line(self, event: RunEvent, line: str, style: str) -> None:
+        # One line each: a command with a line break in it must not look like a further event.
+        told = harmless(line).replace("\n", " ")
+        self.console.print(Text(f"{event.at:%H:%M:%S}  ", style="dim"), Text(told, style=style), sep="")
 
     async def follow(self, store: TaskStore, run: Run) -> None:
         """Show a run's events until its last one."""
@@ -61,6 +67,14 @@ class Screen:
                     if isinstance(event.fact, RunFinished):
                         return
             await asyncio.sleep(LOOK_S)
+
+
+def _meter(fact: ModelReplied) -> str:
+    """Say how full the window is and what the turn cost."""
+    tokens = fact.input_tokens + fact.cache_read_tokens + fact.cache_write_tokens + fact.output_tokens
+    context = str(ContextMeter(tokens, fact.window)) if fact.window else f"ctx {thousands(tokens)}"
+    cost = "cost unknown" if fact.cost_usd is None else f"≈ ${fact.cost_usd:.4f}"
+    return f"turn {fact.turn} · {context} · {cost}"
 
 
 def exit_code(run: Run) -> int:

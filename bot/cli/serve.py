@@ -11,7 +11,7 @@ from bot import __version__, bootstrap
 from bot.cli.http import listener, web_app
 from bot.cli.sandboxing import sheltered
 from bot.errors import OperatorError
-from bot.models import missing_key
+from bot.models import lacking
 from bot.settings.server import ServerSettings
 
 
@@ -49,6 +49,4 @@ def what_is_missing(settings: ServerSettings) -> list[str]:
         missing.append("Set `ISSUEWRIGHT_GITHUB__PRIVATE_KEY_FILE` to the file with the App's private key.")
     if not github.webhook_secrets:
         missing.append("Set `ISSUEWRIGHT_GITHUB__WEBHOOK_SECRET` to the App's webhook secret.")
-    if variable := missing_key(settings):
-        missing.append(f"Set `{variable}` to the model's key.")
-    return missing
+    return [*missing, *lacking(settings)]

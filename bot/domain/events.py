@@ -1,10 +1,11 @@
 """What happened in a task; the progress comment, `--json`, the terminal, the demo and the API read only this."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Literal
 
+from bot.domain.ceilings import Whose
 from bot.domain.task import Outcome
 
 CheckPhase = Literal["before", "after"]
@@ -18,6 +19,17 @@ class RunQueued:
     request: str
     position: int
     """Runs before it in the queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunHeld:
+    """A daily ceiling keeps the queued run from starting."""
+
+    whose: Whose
+    usd: float
+    """The ceiling, in US dollars."""
+    until: str
+    """When the next day begins, as ISO 8601 with its zone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +112,8 @@ class ModelReplied:
     cost_usd: float | None
     """None where the price is unknown."""
     model: str
+    window: int = 0
+    """Tokens that the model reads at once; 0 where it was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +130,8 @@ class ToolFinished:
     command: str | None = None
     exit_code: int | None = None
     output: str | None = None
+    plan: Sequence[Mapping[str, object]] | None = None
+    """The model's plan as it stands behind the call, each line as `text` and `done`; None where the call set none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +188,7 @@ class RunFinished:
 
 Fact = (
     RunQueued
+    | RunHeld
     | RunStarted
     | WorkspaceReady
     | SetupFinished
@@ -188,6 +205,7 @@ Fact = (
 
 KINDS: dict[str, type[Fact]] = {
     "run.queued": RunQueued,
+    "run.held": RunHeld,
     "run.started": RunStarted,
     "workspace.ready": WorkspaceReady,
     "setup.finished": SetupFinished,

@@ -10,12 +10,17 @@ from datetime import datetime
 from typing import Literal
 
 from bot.domain.command import Command, Fix, Help, Status, Stop
+from bot.domain.context import ContextMeter, thousands
+from bot.domain.plan import PlanItem, check_boxes
 from bot.github import pieces, text
+from bot.settings.repository import PATH
 
 ProgressState = Literal["queued", "working", "done", "failed", "stopped", "waiting", "budget"]
 
 TIMELINE_ENTRIES = 20
 COMMAND_ROWS = 40
+_PLAN_LINES = 30
+_PLAN_TEXT = 200
 _SUMMARY_LIMIT = 12_000
 _REQUEST_LIMIT = 4_000
 _CELL_LIMIT = 200
@@ -113,6 +118,8 @@ class ProgressView:
     """Runs before it in the queue."""
     last_activity: TimelineEntry | None = None
     meter: Meter | None = None
+    plan: Sequence[PlanItem] = ()
+    """The model's own; its first thirty lines are shown."""
     setup: SetupRow | None = None
     checks: Sequence[CheckRow] = ()
     timeline: Sequence[TimelineEntry] = ()
@@ -149,7 +156,9 @@ class PullView:
     commands: Sequence[CommandRow] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     notices: Sequence[str] = ()
-    """What a reviewer has to know, as that the work ended early."""
+    """What a reviewer has to know."""
+    unfinished: str = ""
+    """Why the work ended early, as a sentence; empty where it is complete."""
     word: str = "/agent"
 
 
@@ -160,6 +169,9 @@ def progress(view: ProgressView) -> str:
         parts.append(_meter(view.meter))
     if view.summary and view.state != "working":
         parts.append(_word_of_model(view.meter.model if view.meter else "", view.summary))
+    if view.plan:
+        shown = [PlanItem(text.cell(pieces.shorten(item.text, _PLAN_TEXT)), item.done) for item in view.plan]
+        parts.append(f"**Plan** of the model\n\n{check_boxes(shown[:_PLAN_LINES])}")
     if view.setup is not None:
         parts.append(_setup(view.setup))
     if view.checks:
@@ -178,6 +190,8 @@ def pull_title(subject: str, *, number: int) -> str:
 def pull_body(view: PullView) -> str:
     """Write the pull request's text: what was asked, what changed, and what shows that it works."""
     parts = [f"Closes #{view.closes}"] if view.closes is not None else []
+    if view.unfinished:
+        parts.append(f"**Unfinished.** {pieces.sentence(view.unfinished)}")
     parts += [f"**Note:** {text.cell(notice)}" for notice in view.notices]
     asked = f"### What was asked\n\nBy {pieces.person(view.requester)}:"
     parts.append(f"{asked}\n\n{text.quote(pieces.shorten(view.request.strip() or '(no text)', _REQUEST_LIMIT))}")
@@ -356,6 +370,8 @@ def _next_steps(view: ProgressView) -> str:
             return f"Answer with `{word} fix <text>`; `{word} stop` ends it."
         case "done" if view.pull_number is not None:
             return f"Review the pull request; `{word} fix <text>` on it asks for a further commit."
+        case "budget":
+            return pieces.another_budget(word, PATH)
         case _:
             return f"`{word} fix <text>` starts a further run; `{word} help` lists the commands."
 
@@ -373,8 +389,8 @@ def _meter(meter: Meter) -> str:
         pieces.cost(meter.cost_usd),
     ]
     if meter.context_tokens is not None:
-        window = f" of {pieces.count(meter.context_window)}" if meter.context_window else ""
-        parts.append(f"context {pieces.count(meter.context_tokens)}{window}")
+        tokens, window = meter.context_tokens, meter.context_window
+        parts.append(str(ContextMeter(tokens, window)) if window else f"ctx {thousands(tokens)}")
     if meter.seconds is not None:
         parts.append(pieces.duration(meter.seconds))
     parts.append(f"`{pieces.plain(meter.model)}`")

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from bot.domain.ceilings import Whose
 from bot.github import text
 
 SENTENCE_LIMIT = 4_000
@@ -39,6 +40,22 @@ def clock(at: datetime) -> str:
 def person(login: str) -> str:
     """Name a person without calling them."""
     return f"`{plain(login)}`" if login else "someone"
+
+
+def daily_ceiling(whose: Whose, usd: float, until: datetime) -> str:
+    """Say why a queued run does not start, and when it does."""
+    return (
+        f"The daily ceiling of this {whose}, {usd:.2f} US dollars, is reached. It begins anew on"
+        f" {until:%Y-%m-%d at %H:%M} UTC, and this run then starts by itself."
+    )
+
+
+def another_budget(word: str, path: str) -> str:
+    """Say how to go on with a run that reached its budget, and who sets it."""
+    return (
+        f"`{word} fix` goes on with a budget of its own; `{word} fix <text>` says what matters most. The budget is"
+        f" `limits` in `{path}`, and at most what who runs this server allows."
+    )
 
 
 def plain(value: str) -> str:

@@ -4,18 +4,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bot.domain.messages import Prompt, Reply, Usage
-from bot.errors import MalformedReply, ModelError, ModelRejected, ModelUnavailable
+from bot.errors import BotError, MalformedReply, ModelError, ModelRejected, ModelUnavailable, OperatorError
 from bot.llm.base import Model, OnText
 from bot.llm.discarded import usage_of, with_usage
 
-OnFall = Callable[[ModelError, str], None]
+OnFall = Callable[[BotError, str], None]
 """Hears why a model was given up, and the name of the one that goes on."""
 
 
 class Fallback:
     """Asks the next model where one cannot be had, and stays with it: its cache is warm, and the first one is away.
 
-    Only what another provider may do better is a reason: no answer, a broken one, or an account that may not ask. A
+    Only what another provider may do better is a reason: no answer, a broken one, an account that may not ask, or an
+    SDK that is not installed. A
     refusal is the model's own word, and a conversation that is too long is made shorter by who owns it.
     """
 
@@ -40,6 +41,7 @@ class Fallback:
 
         Raises:
             ModelError: of the last model; the same kinds as `Model.ask` says.
+            OperatorError: the last model cannot be asked at all.
         """
         lost = Usage()
         while True:
@@ -49,12 +51,19 @@ class Fallback:
                 if self._at + 1 == len(self._models):
                     raise with_usage(error, lost) from error.__cause__
                 lost += usage_of(error)
-                self._at += 1
-                self._on_fall(error, self.name)
+                self._fall(error)
+            except OperatorError as error:
+                if self._at + 1 == len(self._models):
+                    raise
+                self._fall(error)
             except ModelError as error:
                 raise with_usage(error, lost) from error.__cause__
             else:
                 return replace(reply, usage=reply.usage + lost)
+
+    def _fall(self, error: BotError) -> None:
+        self._at += 1
+        self._on_fall(error, self.name)
 
     async def close(self) -> None:
         """Close all models."""

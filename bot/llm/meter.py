@@ -42,12 +42,19 @@ class Meter:
         self._spent = Amount()
         self._turn = Amount()
         self._ceiling: Ceiling | None = None
-        self._unpriced: list[str] = []
+        self.unpriced: list[str] = []
+        """Models of which the price is not known."""
 
     @property
     def turn(self) -> Amount:
         """What was used since `begin`."""
         return self._turn
+
+    @property
+    def remark(self) -> str:
+        """What people have to know of the limits; empty where each price is known."""
+        names = ", ".join(self.unpriced)
+        return f"the price of {names} is not known, so that only tokens count" if names else ""
 
     def begin(self, spent: Amount, ceiling: Ceiling) -> None:
         """Begin a turn.
@@ -64,22 +71,16 @@ class Meter:
         if ceiling is None:
             return
         if total.usage.total_tokens >= ceiling.tokens:
-            raise LimitReached("tokens", total.usage.total_tokens, ceiling.tokens, self._remark())
+            raise LimitReached("tokens", total.usage.total_tokens, ceiling.tokens, self.remark)
         if total.usd is not None and total.usd >= ceiling.usd:
             raise LimitReached("usd", total.usd, ceiling.usd)
 
     def count(self, name: str, usage: Usage) -> None:
-        """Add what one request to a model used."""
-        if usage == Usage():
-            return
-        usd = self._price_of(name, usage)
-        if usd is None and name not in self._unpriced:
-            self._unpriced.append(name)
+        """Add what one request to a model used; of one that nobody counted the price is not known."""
+        usd = None if usage == Usage() else self._price_of(name, usage)
+        if usd is None and name not in self.unpriced:
+            self.unpriced.append(name)
         self._turn += Amount(usage, usd)
-
-    def _remark(self) -> str:
-        names = ", ".join(self._unpriced)
-        return f"the price of {names} is not known, so that only tokens count" if names else ""
 
 
 class Metered:
@@ -104,7 +105,9 @@ class Metered:
         try:
             reply = await self._model.ask(prompt, on_text=on_text)
         except ModelError as error:
-            self._meter.count(self.name, usage_of(error))
+            # One that says nothing of tokens has cost none, as far as anybody knows.
+            if (used := usage_of(error)) != Usage():
+                self._meter.count(self.name, used)
             raise
         self._meter.count(self.name, reply.usage)
         return reply

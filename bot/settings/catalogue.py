@@ -87,7 +87,8 @@ class Catalogue:
     def entry(self, name: str) -> ModelEntry:
         """Return what is known of a model; of an unknown one a cautious guess with `known` false."""
         found = self._entries.get(name) or self._entries.get(_DATE.sub("", name))
-        return found or ModelEntry(name=name, known=False)
+        # Not checked: a command may ask for a name that the operator's pattern lets through and that is none.
+        return found or ModelEntry.model_construct(name=name, known=False)
 
 
 def load_catalogue(own: Path | None = None) -> Catalogue:
@@ -112,7 +113,7 @@ def default_model(mode: Literal["act", "plan"]) -> str:
 
 def _read(path: Path) -> _File:
     try:
-        text = path.read_bytes()
+        text = path.expanduser().read_bytes()
     except OSError as error:
         raise OperatorError(f"{path}: cannot be read: {error.strerror}") from None
     document = read_document(text, str(path), OperatorError)

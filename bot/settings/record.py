@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from bot.settings.repository import Check
-from bot.settings.resolve import RunLimits, RunSettings, RunSetup
+from bot.settings.resolve import RunLimits, RunMemory, RunSettings, RunSetup
 
 
 def settings_to_data(settings: RunSettings) -> dict[str, object]:
@@ -21,6 +21,7 @@ def settings_to_data(settings: RunSettings) -> dict[str, object]:
         "draft": settings.draft,
         "label": settings.label,
         "command": settings.command,
+        "memory": asdict(settings.memory),
         "origins": dict(settings.origins),
         "ignored": list(settings.ignored),
     }
@@ -40,6 +41,8 @@ def settings_from_data(data: Mapping[str, object]) -> RunSettings:
         draft=kept["draft"],
         label=kept["label"],
         command=kept["command"],
+        # A run that began with an earlier version kept none.
+        memory=RunMemory(**kept.get("memory", {})),
         origins=MappingProxyType(kept["origins"]),
         ignored=tuple(kept["ignored"]),
     )

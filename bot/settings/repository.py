@@ -31,6 +31,10 @@ def _at_length(value: object) -> object:
     return {"run": value} if isinstance(value, list) else value
 
 
+MemoryMode = Literal["off", "read", "write"]
+MEMORY_FOLDER = "memory-bank"
+
+
 class Setup(Section):
     """What is done once before the work."""
 
@@ -59,6 +63,11 @@ class RepositoryLimits(Section):
     minutes: float | None = Field(None, gt=0, allow_inf_nan=False, description="Minutes of wall clock in one run.")
 
 
+def _unswitched(value: object) -> object:
+    """Take YAML's `off`, which is a way to write `false`, for the word."""
+    return "off" if value is False else value
+
+
 def _distinct(checks: tuple[Check, ...]) -> tuple[Check, ...]:
     names = [check.name for check in checks]
     if len(set(names)) < len(names):
@@ -85,6 +94,17 @@ class RepositorySettings(Section):
         (), max_length=20, description="Commands that are run before and after the work, in this order, at most 20."
     )
     draft: bool | None = Field(None, description="`true` opens pull requests as drafts where the operator does not.")
+    memory: Annotated[MemoryMode, BeforeValidator(_unswitched)] = Field(
+        "read",
+        description="`read` tells the model what the Markdown files of the memory bank say on the base branch, `off` "
+        "does not. Only with `write` do changes below its folder get into a pull request.",
+    )
+    memory_folder: str = Field(
+        MEMORY_FOLDER,
+        pattern=r"^\.?[A-Za-z0-9_][A-Za-z0-9_.-]*(/\.?[A-Za-z0-9_][A-Za-z0-9_.-]*)*$",
+        max_length=200,
+        description="Folder of the memory bank, a plain path below the repository's top directory.",
+    )
 
 
 def parse_repository(text: bytes | str, path: str = PATH) -> RepositorySettings:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Literal, TypeVar
 
 from bot.domain.command import Fix
-from bot.settings.repository import PATH, Check, RepositorySettings
+from bot.settings.repository import MEMORY_FOLDER, PATH, Check, MemoryMode, RepositorySettings
 from bot.settings.server import LimitsSection, SandboxSection, ServerSettings
 
 Number = TypeVar("Number", int, float)
@@ -41,6 +41,15 @@ class RunSetup:
 
 
 @dataclass(frozen=True, slots=True)
+class RunMemory:
+    """What applies to the notes that a repository keeps for who works on it."""
+
+    mode: MemoryMode = "read"
+    folder: str = MEMORY_FOLDER
+    """Below the repository's top directory."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunSettings:
     """All that applies to one run."""
 
@@ -59,6 +68,7 @@ class RunSettings:
     label: str
     command: str
     """The word with which a comment speaks to us, with its slash."""
+    memory: RunMemory = RunMemory()
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """Who decided each of the above; limits as `limits.turns`."""
     ignored: tuple[str, ...] = ()
@@ -79,6 +89,8 @@ class RunSettings:
             "setup.timeout_s": self.setup.timeout_s,
             "checks": [check.name for check in self.checks],
             "draft": self.draft,
+            "memory": self.memory.mode,
+            "memory_folder": self.memory.folder,
             "origins": dict(self.origins),
             "ignored": list(self.ignored),
         }
@@ -115,6 +127,9 @@ def resolve(server: ServerSettings, repository: RepositorySettings | None, comma
     limits = _limits(server.limits, asked, ledger)
     ledger.origins["setup.run"] = "repository" if asked.setup.run is not None else "default"
     ledger.origins["checks"] = "repository" if asked.checks else "default"
+    memory = RunMemory(asked.memory, asked.memory_folder)
+    ledger.origins["memory"] = "default" if memory.mode == RunMemory().mode else "repository"
+    ledger.origins["memory_folder"] = "default" if memory.folder == RunMemory().folder else "repository"
     return RunSettings(
         enabled=asked.enabled,
         model=_model(server, asked, command, ledger),
@@ -129,6 +144,7 @@ def resolve(server: ServerSettings, repository: RepositorySettings | None, comma
         draft=_draft(server, asked, ledger),
         label=server.label,
         command=server.command,
+        memory=memory,
         origins=MappingProxyType(ledger.origins),
         ignored=tuple(ledger.ignored),
     )

@@ -214,6 +214,27 @@ class LimitsSection(Section):
     command_s: int = Field(600, ge=1, description="Seconds that one command of the model may take.")
 
 
+class DailySection(Section):
+    """Ceilings of what runs on GitHub may cost in one day of UTC.
+
+    Where one is reached, no further run starts: it stays queued until the next day, and its thread says so. A run that
+    is going on is not cut, so a day can end above its ceiling by what the running ones still use.
+    """
+
+    usd: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="US dollars of all runs together. `null`: no ceiling. Unknown prices count as nothing.",
+    )
+    usd_per_installation: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="US dollars of the runs of each installation of the App."
+    )
+    usd_per_repository: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="US dollars of the runs of each repository."
+    )
+
+
 class SandboxSection(Section):
     """What shuts commands in, and what they may use."""
 
@@ -371,6 +392,7 @@ class ServerSettings(BaseSettings):
     azure: AzureSection = AzureSection()
     google: GoogleSection = GoogleSection()
     limits: LimitsSection = LimitsSection()
+    daily: DailySection = DailySection()
     sandbox: SandboxSection = SandboxSection()
     workspace: WorkspaceSection = WorkspaceSection()
     worker: WorkerSection = WorkerSection()

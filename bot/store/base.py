@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
+from bot.domain.ceilings import Ceilings, Reached
 from bot.domain.events import Fact, RunEvent
 from bot.domain.messages import Message
 from bot.domain.refs import RepositoryRef, ThreadKind
@@ -148,17 +149,24 @@ class TaskStore(Protocol):
         """Return the run that is queued or running; there is at most one."""
         ...
 
-    async def admit(self, executor: str, *, slots: int, per_installation: int) -> Sequence[Run]:
+    async def admit(
+        self, executor: str, *, slots: int, per_installation: int, ceilings: Ceilings | None = None
+    ) -> Sequence[Run]:
         """Turn queued runs into running ones.
 
         Args:
             executor: who takes them.
             slots: how many this worker can still take.
             per_installation: how many may run at once for one installation, over all workers.
+            ceilings: daily ones; what they keep waiting stays queued.
 
         Returns:
             The runs taken, in order: oldest request first, but installations take turns.
         """
+        ...
+
+    async def held(self, ceilings: Ceilings) -> Sequence[tuple[Run, Reached]]:
+        """Return the queued runs that a daily ceiling keeps waiting and the ceiling of each, oldest request first."""
         ...
 
     async def claim(self, run: Run, executor: str) -> bool:

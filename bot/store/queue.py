@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection, func, select, update
 
+from bot.domain.ceilings import Ceilings, Reached, Spending
 from bot.domain.task import Outcome, Run
 from bot.store.database import Shelf, lock_queue
 from bot.store.rows import to_run
 from bot.store.schema import runs, tasks
+from bot.store.spending import spent
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -35,13 +37,16 @@ class Queue(Shelf):
         row = await self._database.read(lambda connection: connection.execute(query).one_or_none())
         return None if row is None else to_run(row)
 
-    async def admit(self, executor: str, *, slots: int, per_installation: int) -> Sequence[Run]:
+    async def admit(
+        self, executor: str, *, slots: int, per_installation: int, ceilings: Ceilings | None = None
+    ) -> Sequence[Run]:
         """Turn queued runs into running ones.
 
         Args:
             executor: who takes them.
             slots: how many this worker can still take.
             per_installation: how many may run at once for one installation, over all workers.
+            ceilings: daily ones; what they keep waiting stays queued.
 
         Returns:
             The runs taken, in order. The installation with the fewest running runs comes first, of those the one whose
@@ -51,8 +56,14 @@ class Queue(Shelf):
         if slots <= 0 or not await self._database.read(_anything_queued):
             return []
         return await self._database.write(
-            lambda connection: _admit(connection, executor, self._now, slots, per_installation)
+            lambda connection: _admit(connection, executor, self._now, slots, per_installation, ceilings or Ceilings())
         )
+
+    async def held(self, ceilings: Ceilings) -> Sequence[tuple[Run, Reached]]:
+        """Return the queued runs that a daily ceiling keeps waiting and the ceiling of each, oldest request first."""
+        if not ceilings.any or not await self._database.read(_anything_queued):
+            return []
+        return await self._database.read(lambda connection: _held(connection, ceilings, self._now()))
 
     async def claim(self, run: Run, executor: str) -> bool:
         """Turn this one queued run into a running one, whatever else is queued; False where it is queued no more."""
@@ -105,18 +116,34 @@ def _anything_queued(connection: Connection) -> bool:
     return connection.execute(select(runs.c.seq).where(runs.c.state == "queued").limit(1)).first() is not None
 
 
+def _held(connection: Connection, ceilings: Ceilings, at: datetime) -> list[tuple[Run, Reached]]:
+    spending = spent(connection, ceilings, at)
+    query = (
+        select(runs, tasks.c.installation_id, tasks.c.repository_id)
+        .join(tasks, tasks.c.id == runs.c.task_id)
+        .where(runs.c.state == "queued")
+        .order_by(runs.c.created_at, runs.c.task_id)
+    )
+    return [
+        (to_run(row), reached)
+        for row in connection.execute(query)
+        if (reached := spending.reached(row.installation_id, row.repository_id))
+    ]
+
+
 def _admit(
     connection: Connection,
     executor: str,
     now: Callable[[], datetime],
     slots: int,
     per_installation: int,
+    ceilings: Ceilings,
 ) -> list[Run]:
     lock_queue(connection)
-    waiting = _waiting(connection)
+    at = now()
+    waiting = _waiting(connection, spent(connection, ceilings, at))
     busy = _busy(connection)
     last = _last_started(connection, list(waiting))
-    at = now()
     taken: list[Run] = []
     while len(taken) < slots:
         ready = [name for name, line in waiting.items() if line and busy[name] < per_installation]
@@ -137,17 +164,18 @@ def _admit(
     return taken
 
 
-def _waiting(connection: Connection) -> dict[int | None, deque[tuple[str, int]]]:
-    """Return the queued runs of each installation, oldest first."""
+def _waiting(connection: Connection, spending: Spending) -> dict[int | None, deque[tuple[str, int]]]:
+    """Return the queued runs of each installation that no ceiling keeps waiting, oldest first."""
     query = (
-        select(tasks.c.installation_id, runs.c.task_id, runs.c.seq)
+        select(tasks.c.installation_id, tasks.c.repository_id, runs.c.task_id, runs.c.seq)
         .join(tasks, tasks.c.id == runs.c.task_id)
         .where(runs.c.state == "queued")
         .order_by(runs.c.created_at, runs.c.task_id)
     )
     lines: dict[int | None, deque[tuple[str, int]]] = {}
-    for installation_id, task_id, seq in connection.execute(query):
-        lines.setdefault(installation_id, deque()).append((task_id, seq))
+    for installation_id, repository_id, task_id, seq in connection.execute(query):
+        if spending.reached(installation_id, repository_id) is None:
+            lines.setdefault(installation_id, deque()).append((task_id, seq))
     return lines
 
 

@@ -103,6 +103,8 @@ runs = Table(
     Column("finished_at", UtcDateTime),
     PrimaryKeyConstraint("task_id", "seq"),
     Index(None, "state", "created_at"),
+    # What a day cost is asked for again and again, however many runs ended before it.
+    Index(None, "finished_at"),
     Index(
         "uq_runs_open",
         "task_id",

@@ -5,11 +5,13 @@ import json
 import logging
 from contextlib import suppress
 
+from bot.domain.ceilings import Ceilings
 from bot.domain.events import RunFinished
 from bot.domain.task import Run
 from bot.errors import BotError, GitHubUnavailable
 from bot.log import bind
 from bot.store.base import Effect
+from bot.tasks.ceilings import Waiting
 from bot.tasks.desk import Desk
 from bot.tasks.engines.base import Engine, Step
 from bot.tasks.liveness import Liveness
@@ -28,8 +30,16 @@ FRUITLESS = 5
 class Admission:
     """Starts runs on this worker."""
 
-    def __init__(
-        self, desk: Desk, engine: Engine, liveness: Liveness, executor: str, *, slots: int, per_installation: int
+    def __init__(  # noqa: PLR0913 - what a worker starts depends on all of these
+        self,
+        desk: Desk,
+        engine: Engine,
+        liveness: Liveness,
+        executor: str,
+        *,
+        slots: int,
+        per_installation: int,
+        ceilings: Ceilings | None = None,
     ) -> None:
         self._desk = desk
         self._engine = engine
@@ -37,6 +47,8 @@ class Admission:
         self._executor = executor
         self._slots = slots
         self._per_installation = per_installation
+        self._ceilings = ceilings or Ceilings()
+        self._waiting = Waiting(desk, self._ceilings)
         self._workflow = Workflow(desk)
         self._active: set[str] = set()
         self._wake = asyncio.Event()
@@ -57,6 +69,7 @@ class Admission:
         if self._loop is not None:
             self._loop.cancel()
             await asyncio.gather(self._loop, return_exceptions=True)
+        await self._waiting.close()
         await self._engine.drain(grace_s=grace_s)
         self._liveness.release()
 
@@ -66,6 +79,7 @@ class Admission:
             try:
                 await self._take_over()
                 await self._take_new()
+                await self._end_held()
             except Exception:
                 # The database may be away for a moment; the queue is looked at again.
                 log.exception("admission.failed")
@@ -77,8 +91,17 @@ class Admission:
         free = self._slots - len(self._active)
         if free <= 0:
             return
-        for run in await self._desk.store.admit(self._executor, slots=free, per_installation=self._per_installation):
+        taken = await self._desk.store.admit(
+            self._executor, slots=free, per_installation=self._per_installation, ceilings=self._ceilings
+        )
+        for run in taken:
             await self._begin(run, self._executor)
+
+    async def _end_held(self) -> None:
+        """Let a run that a daily ceiling keeps waiting, and that a person stopped, start and end: it asks no model."""
+        for run in await self._waiting.look():
+            if len(self._active) < self._slots and await self._desk.store.claim(run, self._executor):
+                await self._begin(run, self._executor)
 
     async def _take_over(self) -> None:
         """Go on with runs that nobody works on: those of dead workers, and our own whose start failed."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from bot.agent.context.window import Window
 from bot.domain.task import Run, Task
 from bot.llm.base import Model
 from bot.llm.meter import Meter, PriceOf
@@ -34,6 +35,8 @@ class Work:
     """The model's own account."""
     complete: bool
     """False where the run ended early and this is what there was."""
+    early: str = ""
+    """Why it ended early, as a sentence, where it is offered as a draft all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,10 @@ class Publisher(Protocol):
 
     async def settings(self, task: Task, run: Run) -> RunSettings:
         """Resolve what applies; reads the repository's file from its default branch."""
+        ...
+
+    async def held(self, task: Task, run: Run) -> None:
+        """Show that a queued run waits for more than its turn, as its stream says."""
         ...
 
     async def announce(self, task: Task, run: Run, settings: RunSettings) -> None:
@@ -70,6 +77,10 @@ class Publisher(Protocol):
             BranchMoved: the branch stands elsewhere than `expected`.
             PushRejected: it was not taken; the text says why.
         """
+        ...
+
+    async def is_draft(self, task: Task) -> bool:
+        """Say whether unfinished work may go to the task's own branch, since nobody is asked to merge that yet."""
         ...
 
     async def publish(self, task: Task, run: Run, work: Work) -> Published | None:
@@ -116,6 +127,8 @@ class Desk:
     """Binds tools to one place."""
     model: Callable[[str, Tell, Meter], Model]
     """Makes a model by its configured name; all its requests are counted by the meter."""
+    window: Callable[[str], Window]
+    """Tells how much a model reads at once."""
     price_usd: PriceOf
     environments: PreparedFolders | None
     """What was set up for tasks, by repository; None where nothing is."""

@@ -1,13 +1,17 @@
 """The working copy of one run: opened when the first live step needs it, at the commit that the record names."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from bot.agent.rules import Guidance
 from bot.domain.task import Task
-from bot.errors import SandboxError
+from bot.errors import BotError, SandboxError
 from bot.sandbox.base import Access, Sandbox
+from bot.settings.resolve import RunMemory
 from bot.tasks.desk import Desk
+from bot.tasks.guidance import GuidedToolset
 from bot.tools.base import FileLedger, Tool, Toolset
 from bot.workspace.base import Opened, Origin, Workspace
 
@@ -64,6 +68,8 @@ class Lease:
         self._live: Live | None = None
         self._fit: Fit = bare
         self._fitted = Fitted()
+        self._opening = asyncio.Lock()
+        self._failure: BotError | None = None
         self.branch = task.base_branch
         """The remote branch that the copy is made from."""
         self.commit: str | None = None
@@ -71,6 +77,10 @@ class Lease:
         self.tools: Sequence[Tool] = ()
         """The tools that are offered in this run."""
         self.ledger = FileLedger()
+        self.memory = RunMemory()
+        """What applies to the repository's memory bank."""
+        self.guidance = Guidance()
+        """What the base branch says to who works on the repository; read when the run is prepared."""
         self.shell = desk.shelter.shell
         """Whether this run runs commands; a machine that cannot any more does not take it up."""
 
@@ -82,15 +92,36 @@ class Lease:
 
     async def live(self) -> Live:
         """Return the working copy, made or taken up again where this process has none yet."""
-        if self._live is None:
-            self._require_shell()
-            opened = await self.opened()
-            self._fitted = await self._fit(opened)
-            sandbox = await self._desk.sandbox(opened, self._fitted.access)
-            self._live = Live(opened, sandbox, self._desk.toolset(self.tools, sandbox, self.ledger))
-            if self._fitted.first:
-                await self._put(self._live, self._fitted.first)
-        return self._live
+        # Calls side by side may all be the first that needs it: they share one attempt, and its failure.
+        waits = self._opening.locked()
+        async with self._opening:
+            if waits and self._failure is not None:
+                raise self._failure
+            if self._live is None:
+                self._failure = None
+                try:
+                    return await self._make_live()
+                except BotError as error:
+                    self._failure = error
+                    raise
+            return self._live
+
+    async def _make_live(self) -> Live:
+        self._require_shell()
+        opened = await self.opened()
+        self._fitted = await self._fit(opened)
+        sandbox = await self._desk.sandbox(opened, self._fitted.access)
+        toolset = GuidedToolset(
+            self._desk.toolset(self.tools, sandbox, self.ledger),
+            self.ledger,
+            opened.workspace,
+            self._task.id,
+            lambda: self.guidance,
+        )
+        self._live = live = Live(opened, sandbox, toolset)
+        if self._fitted.first:
+            await self._put(live, self._fitted.first)
+        return live
 
     async def opened(self) -> Opened:
         """Return the working copy without a place for tools."""

@@ -58,6 +58,10 @@ class GitHubPublisher:
             raise TaskRefused(f"`{PATH}` says `enabled: false`.")
         return settings
 
+    async def held(self, task: Task, run: Run) -> None:
+        """Make the run's progress comment before it starts."""
+        await self._show(task, run)
+
     async def announce(self, task: Task, run: Run, settings: RunSettings) -> None:
         """Make the run's progress comment."""
         await self._show(task, run)
@@ -82,12 +86,23 @@ class GitHubPublisher:
         await workspace.push(commit, branch, expected=expected)
         return True
 
+    async def is_draft(self, task: Task) -> bool:
+        """Say whether no open pull request carries the task's branch, or one of ours that is a draft."""
+        github = self._github(task)
+        pull = await github.find_pull(task.repository, task.branch)
+        return pull is None or pull.state != "open" or (pull.draft and await self._is_ours(github, task, pull))
+
     async def publish(self, task: Task, run: Run, work: Work) -> Published | None:
-        """Open the pull request, or bring ours up to date; unfinished work stays on its branch."""
+        """Open the pull request, or bring ours up to date.
+
+        Unfinished work stays on its branch, but for what is offered as a draft: that is opened where the task has no
+        pull request yet.
+        """
+        offered = work.early and (work.branch == task.branch or task.pull_number is None)
+        if not (work.complete or offered):
+            return None
         github = self._github(task)
         pull = await github.find_pull(task.repository, work.branch)
-        if not work.complete:
-            return None
         if pull is None or pull.state != "open":
             pull = await self._open(github, task, run, work)
         elif await self._is_ours(github, task, pull):
@@ -129,7 +144,8 @@ class GitHubPublisher:
         title = comments.pull_title(task.title, number=task.number)
         body = await self._body(task, run, work)
         started = stand(await self._store.events(task.id), run.seq).started
-        draft = bool((started.settings if started else {}).get("draft", self._settings.pull.draft))
+        # People mark it ready when the rest is there: GitHub's REST API cannot.
+        draft = bool(work.early) or bool((started.settings if started else {}).get("draft", self._settings.pull.draft))
         try:
             return await github.open_pull(
                 task.repository, head=work.branch, base=task.base_branch, title=title, body=body, draft=draft
@@ -173,6 +189,7 @@ class GitHubPublisher:
                 commands=whole.command_rows(),
                 settings=_applied(standing.started.settings) if standing.started else {},
                 notices=standing.notices,
+                unfinished=work.early,
                 word=self._settings.command,
             )
         )

@@ -33,6 +33,9 @@ class TerminalPublisher:
         kept = parse_repository(file.read_bytes()) if file.is_file() else RepositorySettings(version=1)
         return resolve(self._settings, kept, Fix(run.request, run.model))
 
+    async def held(self, task: Task, run: Run) -> None:
+        """Do nothing: here no run waits."""
+
     async def announce(self, task: Task, run: Run, settings: RunSettings) -> None:
         """Say nothing: the terminal shows the events."""
 
@@ -47,6 +50,10 @@ class TerminalPublisher:
     async def push(self, task: Task, workspace: Workspace, commit: str, branch: str, *, expected: str | None) -> bool:
         """Bring the commit into the person's repository."""
         return await self._deliver(workspace, commit, branch)
+
+    async def is_draft(self, task: Task) -> bool:
+        """Say no: a branch in a person's own repository is theirs to merge at any time."""
+        return False
 
     async def publish(self, task: Task, run: Run, work: Work) -> Published | None:
         """Open nothing: the branch is all there is."""

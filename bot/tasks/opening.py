@@ -1,21 +1,25 @@
 """How a run begins: what applies, the working copy, and what the model is told first."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
+from bot.agent.context.window import Window
 from bot.agent.prompt import Assignment, Surroundings, first_message, next_message
+from bot.agent.rules import Guidance
 from bot.domain.events import RunStarted, WorkspaceReady
 from bot.domain.messages import Message, TextPart, ToolCall, ToolResult
-from bot.domain.task import Run, Task
-from bot.errors import TaskRefused
+from bot.domain.task import Task
+from bot.errors import RepositoryRefused, TaskRefused
 from bot.settings.record import settings_from_data, settings_to_data
 from bot.settings.resolve import RunSettings
 from bot.tasks.desk import Desk
 from bot.tasks.engines.base import Json
+from bot.tasks.guidance import read_guidance
 from bot.tasks.lease import Lease
 from bot.tasks.scene import Scene
+from bot.workspace.base import Origin
 
 PROGRAMS = (
     "git",
@@ -35,8 +39,8 @@ PROGRAMS = (
     "curl",
 )
 """Programs that the model is told about where they are there."""
-HISTORY_CHARS = 200_000
-"""A longer history (about 65,000 tokens) is not taken along: a further run then begins with the task alone."""
+WINDOW_BEFORE = (200_000, 120_000)
+"""Of runs that began before windows were recorded: the default model's then."""
 INBOX = "inbox"
 """The effect slot that holds the last inbox item which an earlier run heard."""
 
@@ -55,7 +59,17 @@ class Prepared:
     """The last inbox item that an earlier run heard."""
 
 
-async def begin(scene: Scene) -> tuple[RunSettings, datetime]:
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What applies to a run from its beginning on, whichever machine takes it up."""
+
+    settings: RunSettings
+    started: datetime
+    window: Window
+    """Of the model that does the work."""
+
+
+async def begin(scene: Scene) -> Begun:
     """Resolve what applies, say that the work begins, and record when it did."""
     desk, task, run, recorder = scene.desk, scene.task, scene.run, scene.recorder
 
@@ -65,14 +79,21 @@ async def begin(scene: Scene) -> tuple[RunSettings, datetime]:
         settings = await desk.publisher.settings(task, run)
         await recorder.note("started", RunStarted(settings.model, "act", settings.shown()))
         await desk.publisher.announce(task, run, settings)
-        started = desk.clock().isoformat()
-        return {"settings": settings_to_data(settings), "started": started, "shell": desk.shelter.shell}
+        window = desk.window(settings.model)
+        return {
+            "settings": settings_to_data(settings),
+            "started": desk.clock().isoformat(),
+            "shell": desk.shelter.shell,
+            "window": [window.tokens, window.usable],
+        }
 
     value = cast("dict[str, object]", await scene.steps.do("announce", action, patient=True))
     settings = settings_from_data(cast("dict[str, object]", value["settings"]))
     # As it was when the run began: what a run does must not change with the machine that takes it up.
     scene.lease.shell = value["shell"] is True
-    return settings, datetime.fromisoformat(str(value["started"]))
+    scene.lease.memory = settings.memory
+    window = Window(*cast("list[int]", value.get("window", WINDOW_BEFORE)))
+    return Begun(settings, datetime.fromisoformat(str(value["started"])), window)
 
 
 async def prepare(scene: Scene) -> Prepared:
@@ -86,8 +107,12 @@ async def prepare(scene: Scene) -> Prepared:
         live = await lease.live()
         await recorder.note("workspace", WorkspaceReady(task.branch, live.opened.base, live.opened.files))
         system, programs = await _surroundings(lease, shell=lease.shell)
+        # Not from a branch of the task's: what it says may have been put there to steer us.
+        source = await _base_commit(scene, origin) if expected else live.opened.base
+        guidance = await read_guidance(live.workspace, source, lease.memory) if source else Guidance()
         kept = await desk.store.effect(task.id, INBOX)
         return {
+            "guidance": asdict(guidance),
             "base": live.opened.base,
             "expected": expected,
             "system": system,
@@ -99,6 +124,8 @@ async def prepare(scene: Scene) -> Prepared:
     expected = cast("str | None", value["expected"])
     lease.branch = task.branch if expected else task.base_branch
     lease.commit = lease.commit or str(value["base"])
+    # A run that began with an earlier version kept none.
+    lease.guidance = Guidance(**cast("dict[str, Any]", value.get("guidance", {})))
     return Prepared(
         str(value["base"]),
         expected,
@@ -106,6 +133,14 @@ async def prepare(scene: Scene) -> Prepared:
         cast("list[str]", value["programs"]),
         cast("int", value["heard"]),
     )
+
+
+async def _base_commit(scene: Scene, origin: Origin) -> str | None:
+    """Find where the base branch stands; None where there is none any more, which need not end a run on its branch."""
+    try:
+        return await scene.desk.workspaces.fetch(scene.task.id, origin, scene.task.base_branch)
+    except RepositoryRefused:
+        return None
 
 
 async def _surroundings(lease: Lease, *, shell: bool) -> tuple[str, list[str]]:
@@ -137,8 +172,8 @@ async def transcript_of(scene: Scene, settings: RunSettings, prepared: Prepared,
         earlier = await desk.store.messages(task.id, run=seq)
         if earlier:
             break
-    if sum(len(str(message)) for message in earlier) not in range(1, HISTORY_CHARS):
-        return [_first(task, run, settings, prepared, setup)]
+    if not earlier:
+        return [_first(scene, settings, prepared, setup)]
     transcript = _closed(earlier)
     asked = next_message(task.id, run.request, moved=not await _ours(desk, task, prepared), setup=setup)
     if transcript[-1].role == "user":
@@ -146,10 +181,20 @@ async def transcript_of(scene: Scene, settings: RunSettings, prepared: Prepared,
     return [*transcript, asked]
 
 
-def _first(task: Task, run: Run, settings: RunSettings, prepared: Prepared, setup: str) -> Message:
+def _first(scene: Scene, settings: RunSettings, prepared: Prepared, setup: str) -> Message:
+    task, run, guidance, memory = scene.task, scene.run, scene.lease.guidance, settings.memory
     kind = {"issue": "issue", "pull": "pull request"}[task.kind] if task.number else "task"
     assignment = Assignment(
-        task.id, kind, task.title, task.body, run.request, [check.run for check in settings.checks], rules=""
+        task.id,
+        kind,
+        task.title,
+        task.body,
+        run.request,
+        [check.run for check in settings.checks],
+        guidance.rules,
+        guidance.memory,
+        memory.folder,
+        memory.mode == "write",
     )
     date = run.created_at.date().isoformat()
     where = Surroundings(".", prepared.system, prepared.programs, task.branch, date, setup)

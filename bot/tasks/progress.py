@@ -22,9 +22,7 @@ async def follow(desk: Desk, run_id: str) -> None:
             bell.clear()
             task, run = await desk.store.task(task_id), await desk.store.run(task_id, int(seq))
             if task is not None and run is not None:
-                if any(
-                    item.kind == "stop" for item in await desk.store.inbox(task_id, after=await _heard(desk, task_id))
-                ):
+                if await stopped(desk, task_id):
                     desk.stop_of(run_id).set()
                 try:
                     await desk.publisher.progress(task, run)
@@ -35,6 +33,11 @@ async def follow(desk: Desk, run_id: str) -> None:
                     await bell.wait()
     finally:
         desk.bells.pop(run_id, None)
+
+
+async def stopped(desk: Desk, task_id: str) -> bool:
+    """Say whether a person asked the task's open run to stop."""
+    return any(item.kind == "stop" for item in await desk.store.inbox(task_id, after=await _heard(desk, task_id)))
 
 
 async def _heard(desk: Desk, task_id: str) -> int:

@@ -9,6 +9,7 @@ from bot.domain.events import BranchPushed, CommitMade, Notice, PullOpened
 from bot.errors import BranchMoved, PushRejected
 from bot.github import comments
 from bot.redaction import Leak, holds_secret, leaks, leaks_in_names, mask, mask_known
+from bot.settings.repository import PATH
 from bot.tasks.desk import Work
 from bot.tasks.engines.base import Json
 from bot.tasks.opening import Prepared
@@ -21,7 +22,7 @@ TOLD = 5
 """Places of secrets that are named."""
 
 
-async def deliver(scene: Scene, prepared: Prepared, *, summary: str, complete: bool) -> Work | None:
+async def deliver(scene: Scene, prepared: Prepared, *, summary: str, complete: bool, early: str = "") -> Work | None:
     """Commit, push and publish; None where nothing was changed.
 
     Args:
@@ -29,20 +30,23 @@ async def deliver(scene: Scene, prepared: Prepared, *, summary: str, complete: b
         prepared: what it began on.
         summary: the model's own account.
         complete: False where the run ended early and this is what there is.
+        early: why it did, where the work is offered as a draft all the same.
 
     Raises:
         PushRejected: the remote did not take it, under the task's name or another, or it holds a secret of ours.
         GitHubError: the pull request could not be opened or updated.
     """
     sha = await _commit(scene, prepared, summary)
-    if sha is None and (prepared.expected is None or not complete or not scene.task.branch.startswith("agent/")):
+    ours = scene.task.branch.startswith("agent/")
+    if sha is None and (prepared.expected is None or not complete or not ours):
         return None
     if sha is None:
         # An earlier life pushed the work, and may have ended before anything carried it.
         branch, sha = scene.task.branch, prepared.base
     else:
-        branch = await _push(scene, prepared, sha, beside=not complete and prepared.expected is not None)
-    work = Work(sha, prepared.base, prepared.expected, branch, summary, complete)
+        seen = not complete and prepared.expected is not None
+        branch = await _push(scene, prepared, sha, seen=seen, draft=bool(early) and ours)
+    work = Work(sha, prepared.base, prepared.expected, branch, summary, complete, early)
 
     async def action() -> Json:
         published = await scene.desk.publisher.publish(scene.task, scene.run, work)
@@ -66,20 +70,28 @@ async def _commit(scene: Scene, prepared: Prepared, summary: str) -> str | None:
         subject = run.request.strip().split("\n", 1)[0] if run.seq > 1 else ""
         message = mask(comments.commit_message(subject or task.title, summary, number=task.number, task_id=task.id))
         author = await scene.desk.publisher.author(task)
-        sha = await opened.workspace.commit(message, author, run.created_at, parent=prepared.base)
+        memory = scene.lease.memory
+        without = None if memory.mode == "write" else memory.folder
+        sha = await opened.workspace.commit(message, author, run.created_at, parent=prepared.base, without=without)
+        checked = scene.lease.commit or prepared.base
+        changed = await opened.workspace.changed_paths(checked, sha or prepared.base)
+        if without and any(path == without or path.startswith(f"{without}/") for path in changed):
+            await scene.recorder.note("memory", Notice(_left_out(without)))
         if sha is not None:
             await _keep_secrets(scene, opened.workspace, prepared.base, sha)
             stat = await opened.workspace.diff_stat(prepared.base, sha)
-            checked = scene.lease.commit
-            same = checked is not None and not await opened.workspace.changed_paths(checked, sha)
             subject = message.split("\n", 1)[0]
             fact = CommitMade(
-                sha, subject, stat.files, stat.insertions, stat.deletions, same_tree_as=checked if same else None
+                sha, subject, stat.files, stat.insertions, stat.deletions, same_tree_as=None if changed else checked
             )
             await scene.recorder.note("commit", fact)
         return sha
 
     return cast("str | None", await scene.steps.do("commit", action))
+
+
+def _left_out(folder: str) -> str:
+    return f"Changes below `{folder}`, the memory bank, are left out: only `memory: write` in `{PATH}` lets them in."
 
 
 async def _keep_secrets(scene: Scene, workspace: Workspace, base: str, sha: str) -> None:
@@ -113,17 +125,25 @@ def _places(found: Sequence[Leak]) -> str:
     return "; ".join(str(leak) for leak in found[:TOLD]) + more
 
 
-async def _push(scene: Scene, prepared: Prepared, sha: str, *, beside: bool) -> str:
+async def _push(scene: Scene, prepared: Prepared, sha: str, *, seen: bool, draft: bool) -> str:
     """Push to the task's branch and return where the work stands.
 
     Unfinished work on a branch that others see, and work whose branch moved meanwhile, goes to a branch beside it:
     nothing is lost and nothing is overwritten.
+
+    Args:
+        scene: the run.
+        prepared: what it began on.
+        sha: the commit.
+        seen: whether it is unfinished and others see the task's branch.
+        draft: whether it may go there all the same as long as that is a draft, so that a further run goes on from it.
     """
     task, publisher = scene.task, scene.desk.publisher
 
     async def action() -> Json:
         opened = await scene.lease.opened()
         aside = f"agent/{task.number}-{task.id[:8]}-run{scene.run.seq}"
+        beside = seen and not (draft and await publisher.is_draft(task))
         branch, expected = (aside, None) if beside else (task.branch, prepared.expected)
         if mask_known(branch) != branch:
             raise PushRejected("the branch's name holds a secret of this server: ask again with another title")

@@ -1,5 +1,7 @@
 """The model and the tools of a run, wrapped so that each call is a step."""
 
+import asyncio
+import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -21,7 +23,7 @@ from bot.domain.messages import (
     Usage,
 )
 from bot.domain.plan import PlanItem
-from bot.errors import Cancelled, LimitReached, ModelError
+from bot.errors import Cancelled, LimitReached, ModelError, OperatorError
 from bot.llm.base import Model, OnText
 from bot.llm.meter import Amount, Ceiling, Meter
 from bot.redaction import mask, mask_known, mask_tokens
@@ -39,11 +41,14 @@ WAITS = ("run",)
 class RecordedModel:
     """A model whose replies are steps."""
 
-    def __init__(self, scene: Scene, name: str, guard: LimitGuard, *, started: datetime) -> None:
+    def __init__(self, scene: Scene, name: str, guard: LimitGuard, *, started: datetime, window: int) -> None:
         self._scene = scene
         self._name = name
+        self._asked = name
+        """Who is asked now: the configured one, or the one that went on in its place, also before a crash."""
         self._guard = guard
         self._started = started
+        self._window = window
         self._model: Model | None = None
         self._meter = Meter(scene.desk.price_usd)
         self._told = 0
@@ -52,6 +57,11 @@ class RecordedModel:
     def name(self) -> str:
         """The model's configured name."""
         return self._name
+
+    @property
+    def remark(self) -> str:
+        """What people have to know of what was counted, as `Meter.remark`."""
+        return self._meter.remark
 
     async def ask(self, prompt: Prompt, *, on_text: OnText | None = None) -> Reply:
         """Return the recorded reply of this turn, or ask and record it."""
@@ -62,7 +72,7 @@ class RecordedModel:
             self._meter.begin(Amount(spent.usage, spent.usd), Ceiling(limits.tokens, limits.usd))
             try:
                 reply = await self._live().ask(_told(prompt), on_text=on_text)
-            except ModelError as error:
+            except (ModelError, OperatorError) as error:
                 return {"error": describe(error), **self._used()}
             except LimitReached as limit:
                 return {"limit": [limit.what, limit.value, limit.limit, limit.remark], **self._used()}
@@ -77,11 +87,14 @@ class RecordedModel:
                 output_tokens=reply.usage.output_tokens,
                 cost_usd=self._meter.turn.usd,
                 model=reply.model or self._name,
+                window=self._window,
             )
             await self._scene.recorder.note(f"model/{turn}", fact)
             return {"reply": _reply_to_data(reply), **self._used()}
 
         value = cast("dict[str, object]", await self._scene.steps.do(f"model/{turn}", action, stoppable=True))
+        self._asked = str(value.get("asked", self._asked))
+        self._meter.unpriced = [*cast("list[str]", value.get("unpriced", ()))]
         self._guard.replied(_usage_of(value), cast("float | None", value["usd"]), cast("float", value["elapsed_s"]))
         if "error" in value:
             raise rebuild(cast("dict[str, object]", value["error"]))
@@ -90,10 +103,12 @@ class RecordedModel:
         return _reply_from_data(cast("dict[str, object]", value["reply"]))
 
     def _used(self) -> dict[str, Json]:
-        """Say what this turn used, the attempts that failed too."""
+        """Say what this turn used, the attempts that failed too, and who was asked last."""
         used = self._meter.turn
         elapsed_s = (self._scene.desk.clock() - self._started).total_seconds()
-        return {"usage": asdict(used.usage), "usd": used.usd, "elapsed_s": elapsed_s}
+        asked = self._asked if self._model is None else self._model.name
+        counted: dict[str, Json] = {"usage": asdict(used.usage), "usd": used.usd, "elapsed_s": elapsed_s}
+        return {**counted, "asked": asked, "unpriced": [*self._meter.unpriced]}
 
     async def close(self) -> None:
         """Give back the connection, where one was made."""
@@ -102,13 +117,15 @@ class RecordedModel:
 
     def _live(self) -> Model:
         if self._model is None:
-            self._model = self._scene.desk.model(self._name, self._tell, self._meter)
+            self._model = self._scene.desk.model(self._asked, self._tell, self._meter)
         return self._model
 
     async def _tell(self, trouble: str) -> None:
         self._told += 1
         turn = self._guard.spent.turns + 1
-        await self._scene.recorder.note(f"trouble/{turn}/{self._told}", Notice(trouble))
+        # A later life that tries this turn again counts from 1 too, and has something else to tell.
+        seal = hashlib.sha256(trouble.encode("utf-8", "replace")).hexdigest()[:8]
+        await self._scene.recorder.note(f"trouble/{turn}/{self._told}/{seal}", Notice(trouble))
 
 
 class RecordedToolset:
@@ -118,6 +135,9 @@ class RecordedToolset:
         self._scene = scene
         self._specs = sorted((tool.spec for tool in tools), key=lambda spec: spec.name)
         self._writers = {tool.spec.name for tool in tools if not tool.reads_only}
+        self._latest = asyncio.Event()
+        """Set once what the call that began last left behind is taken over."""
+        self._latest.set()
 
     @property
     def specs(self) -> Sequence[ToolSpec]:
@@ -149,13 +169,23 @@ class RecordedToolset:
             gone = [path for path in seen if path not in self._scene.lease.ledger.seen]
             return {"output": _plain(output), "commit": commit, "seen": learnt, "gone": gone}
 
-        value = cast(
-            "dict[str, object]", await self._scene.steps.do(f"tool/{turn}/{index}", action, stoppable=name in WAITS)
-        )
-        self._scene.lease.commit = cast("str | None", value["commit"])
-        self._scene.lease.ledger.seen.update(cast("dict[str, str]", value["seen"]))
+        before, self._latest = self._latest, asyncio.Event()
+        mine = self._latest
+        try:
+            value = await self._scene.steps.do(f"tool/{turn}/{index}", action, stoppable=name in WAITS)
+            # Calls side by side end in any order, and each life has to come out of them with the same.
+            await before.wait()
+            return self._learn(cast("dict[str, object]", value))
+        finally:
+            mine.set()
+
+    def _learn(self, value: dict[str, object]) -> ToolOutput:
+        """Take over what a call left behind, and return what it gave."""
+        lease = self._scene.lease
+        lease.commit = cast("str | None", value["commit"])
+        lease.ledger.seen.update(cast("dict[str, str]", value["seen"]))
         for path in cast("list[str]", value["gone"]):
-            self._scene.lease.ledger.seen.pop(path, None)
+            lease.ledger.seen.pop(path, None)
         return _output_from_plain(cast("dict[str, object]", value["output"]))
 
 
@@ -236,6 +266,7 @@ def _fact(turn: int, index: int, name: str, output: ToolOutput, seconds: float) 
         command=output.command,
         exit_code=output.exit_code,
         output=output.text[-TEXT_CHARS:] if output.command is not None else None,
+        plan=None if output.plan is None else [asdict(item) for item in output.plan],
     )
 
 

@@ -16,15 +16,16 @@ class Recorder:
     desk: Desk
     run: Run
 
-    async def note(self, key: str, fact: Fact) -> None:
-        """Append a fact, without the secrets that are in its texts.
+    async def note(self, key: str, fact: Fact) -> bool:
+        """Append a fact, without the secrets that are in its texts; False where the key is there already.
 
         Args:
             key: unique in the run and the same at every replay, as `model/3`.
             fact: what happened.
         """
         told = from_data(kind_of(fact), cast("dict[str, object]", masked(to_data(fact))))
-        await self.desk.store.record(
+        new = await self.desk.store.record(
             self.run.task_id, self.run.seq, f"run/{self.run.seq}/{key}", told, self.desk.clock()
         )
         self.desk.ring(self.run.id)
+        return new

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import assert_never
 
 from bot.domain.events import (
@@ -15,12 +16,15 @@ from bot.domain.events import (
     PullOpened,
     RunEvent,
     RunFinished,
+    RunHeld,
     RunQueued,
     RunStarted,
     SetupFinished,
     ToolFinished,
     WorkspaceReady,
 )
+from bot.domain.plan import PlanItem
+from bot.github import pieces
 from bot.github.comments import (
     CheckResult,
     CheckRow,
@@ -38,12 +42,15 @@ class Standing:
     """One run as its events tell it."""
 
     queued: RunQueued | None = None
+    held: RunHeld | None = None
     started: RunStarted | None = None
     workspace: WorkspaceReady | None = None
     replies: list[ModelReplied] = field(default_factory=list)
     setup: SetupFinished | None = None
     checks: list[CheckFinished | CheckSkipped] = field(default_factory=list)
     tools: list[ToolFinished] = field(default_factory=list)
+    plan: list[PlanItem] = field(default_factory=list)
+    """As the model said it last."""
     notices: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     """What was asked, in people's words; empty for the thread's own text."""
@@ -70,6 +77,7 @@ class Standing:
             model=last.model if last else self.started.model,
             seconds=self.finished.seconds if self.finished else None,
             context_tokens=_tokens(last) if last else None,
+            context_window=last.window or None if last else None,
         )
 
     def check_rows(self) -> list[CheckRow]:
@@ -129,6 +137,7 @@ def progress_view(standing: Standing, *, marker: str, word: str) -> ProgressView
         last_activity=standing.timeline[-1] if standing.timeline else None,
         meter=standing.meter(),
         setup=standing.setup_row(),
+        plan=standing.plan,
         checks=standing.check_rows(),
         timeline=standing.timeline,
         notices=standing.notices,
@@ -145,11 +154,16 @@ def _state(standing: Standing) -> ProgressState:
 
 
 def _reason(standing: Standing) -> str:
+    held = standing.held
     if standing.finished is None:
-        return ""
+        if held is None or standing.started is not None:
+            return ""
+        return pieces.daily_ceiling(held.whose, held.usd, datetime.fromisoformat(held.until))
     reason, pushed = standing.finished.reason, standing.pushed
     if standing.finished.outcome != "done" and standing.pull is None and pushed is not None:
         reason = f"{reason} What was done so far is on the branch `{pushed.branch}`.".strip()
+        if standing.workspace is not None and standing.workspace.branch != pushed.branch:
+            reason += f" A further run begins on `{standing.workspace.branch}`, without it."
     return reason
 
 
@@ -158,6 +172,8 @@ def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one 
         case RunQueued():
             standing.queued = fact
             standing.requests.append(fact.request)
+        case RunHeld():
+            standing.held = fact
         case RunStarted():
             standing.started = fact
             ignored = fact.settings.get("ignored")
@@ -173,6 +189,8 @@ def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one 
             standing.replies.append(fact)
         case ToolFinished():
             standing.tools.append(fact)
+            if fact.plan is not None:
+                standing.plan = [PlanItem(str(item.get("text")), item.get("done") is True) for item in fact.plan]
         case Notice():
             standing.notices.append(fact.text)
         case CommitMade():
@@ -204,6 +222,7 @@ def _exit(code: int | None) -> str:
 
 _LINES: dict[type[Fact], Callable[..., str | None]] = {
     RunQueued: lambda fact: f"requested by {fact.requester}",
+    RunHeld: lambda fact: f"waits: the daily ceiling of this {fact.whose} is reached",
     RunStarted: lambda fact: f"started with {fact.model}",
     WorkspaceReady: lambda fact: f"working copy of {fact.files} files at {fact.commit[:8]}",
     SetupFinished: _setup_line,

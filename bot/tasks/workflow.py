@@ -2,8 +2,10 @@
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime
 
+from bot.agent.conduct import Finishing
+from bot.agent.context.conversation import Compaction, Context
+from bot.agent.journal import Journal
 from bot.agent.limits import LimitGuard, Limits
 from bot.agent.loop import Agent, Finished, heard
 from bot.agent.prompt import system_prompt
@@ -13,19 +15,17 @@ from bot.domain.task import Outcome, Run, Task
 from bot.errors import (
     BotError,
     Cancelled,
-    ContextOverflow,
     LimitReached,
     ModelRejected,
     ModelUnavailable,
     OperatorError,
 )
-from bot.settings.resolve import RunSettings
 from bot.tasks.checks import Checker, feedback
 from bot.tasks.desk import Desk
 from bot.tasks.engines.base import Step
 from bot.tasks.environment import Environment, set_up
 from bot.tasks.lease import Lease
-from bot.tasks.opening import Prepared, begin, prepare, transcript_of
+from bot.tasks.opening import Begun, Prepared, begin, prepare, transcript_of
 from bot.tasks.publishing import deliver
 from bot.tasks.recorded import Ears, RecordedModel, RecordedToolset
 from bot.tasks.recorder import Recorder
@@ -123,17 +123,17 @@ class _Life:
         finished: Finished | None = None
         ending = Ending("done", "")
         try:
-            settings, started = await begin(self.scene)
-            limits = settings.limits
+            begun = await begin(self.scene)
+            settings, limits = begun.settings, begun.settings.limits
             self.guard = LimitGuard(Limits(limits.turns, limits.tokens, limits.usd, limits.minutes))
             lease = self.scene.lease
             tools = self.scene.desk.tools(settings)
             lease.tools = [tool for tool in tools if lease.shell or tool.spec.name != "run"]
             prepared = await prepare(self.scene)
             self._before = prepared.heard
-            finished = await self._loop(settings, started, prepared)
+            finished = await self._loop(begun, prepared)
         except LimitReached as limit:
-            ending = Ending("budget", f"A limit was reached: {limit}.")
+            ending = Ending("budget", f"A limit was reached: {self._priced(limit)}.")
         except Cancelled:
             ending = Ending("stopped", "Stopped on request.")
         except BotError as error:
@@ -144,6 +144,12 @@ class _Life:
             ending = Ending("failed", f"An internal error; the server's log has it under run `{self.scene.run.id}`.")
         return ending if prepared is None else await self._deliver(prepared, ending, finished)
 
+    def _priced(self, limit: LimitReached) -> LimitReached:
+        """Say with a limit of tokens why no price ended the run before, where none was known."""
+        if self._model is None or limit.what != "tokens":
+            return limit
+        return LimitReached(limit.what, limit.value, limit.limit, self._model.remark)
+
     def _told(self, error: BotError) -> str:
         """Say to the people on the thread why the run failed; the operator hears of what only they can mend."""
         if isinstance(error, ModelRejected | OperatorError):
@@ -151,8 +157,6 @@ class _Life:
             return f"{error}. Only who runs this server can mend that."
         if isinstance(error, ModelUnavailable):
             return f"{error}. It was asked several times; ask me again later."
-        if isinstance(error, ContextOverflow):
-            return f"The work became longer than what the model can read at once: {error}. Ask for less at a time."
         return str(error)
 
     async def close(self) -> None:
@@ -161,15 +165,26 @@ class _Life:
         if self._model is not None:
             await self._model.close()
 
-    async def _loop(self, settings: RunSettings, started: datetime, prepared: Prepared) -> Finished:
-        scene = self.scene
+    async def _loop(self, begun: Begun, prepared: Prepared) -> Finished:
+        scene, settings = self.scene, begun.settings
         environment = await set_up(scene, settings, prepared)
-        checker = Checker(scene, settings.checks, skipped=_why_no_checks(scene, environment))
+        skipped = _why_no_checks(scene, environment)
+        checker = Checker(scene, settings.checks, skipped=skipped)
         await checker.all("before")
-        self._model = RecordedModel(scene, settings.model, self.guard, started=started)
+        model = self._model = RecordedModel(
+            scene, settings.model, self.guard, started=begun.started, window=begun.window.tokens
+        )
         ears = self._ears = Ears(scene, after=prepared.heard)
         self.transcript = await transcript_of(scene, settings, prepared, environment.told(scene.task.id))
-        agent = Agent(self._model, RecordedToolset(scene, scene.lease.tools), self.guard, ears.listen)
+        journal = Journal(lambda: self.guard.budget)
+        agent = Agent(
+            Context(begun.window, model.ask, lambda: journal.facts, self._compacted),
+            RecordedToolset(scene, scene.lease.tools),
+            self.guard,
+            ears.listen,
+            finishing=Finishing(() if skipped else [check.run for check in settings.checks]),
+            journal=journal,
+        )
         for attempt in range(1, CHECK_ROUNDS + 1):
             finished = await agent.run(system_prompt(), self.transcript)
             failed = [check for check in await checker.all("after", attempt) if not check.passed]
@@ -184,6 +199,9 @@ class _Life:
             await scene.recorder.note("remark", Notice(self.remark))
         return finished
 
+    async def _compacted(self, done: Compaction) -> None:
+        await self.scene.recorder.note(f"compacted/{self.guard.spent.turns}", Notice(str(done)))
+
     def _say(self, *texts: str) -> None:
         parts = tuple(TextPart(text) for text in texts if text)
         last = self.transcript[-1]
@@ -195,7 +213,9 @@ class _Life:
     async def _deliver(self, prepared: Prepared, ending: Ending, finished: Finished | None) -> Ending:
         summary = finished.summary if finished else ""
         try:
-            work = await deliver(self.scene, prepared, summary=summary, complete=finished is not None)
+            # What a limit cut short is worth a look, and goes on from there.
+            early = ending.reason if ending.outcome == "budget" else ""
+            work = await deliver(self.scene, prepared, summary=summary, complete=finished is not None, early=early)
         except BotError as error:
             reason = f"{ending.reason} The work could not be published: {error}".strip()
             return Ending("failed", reason, summary, kept=True)

@@ -1,6 +1,6 @@
 """The seam to working copies."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -65,8 +65,18 @@ class Workspace(Protocol):
         """Make the work tree equal to a commit; what is not in it goes, what is ignored stays."""
         ...
 
-    async def commit(self, message: str, author: Identity, at: datetime, *, parent: str) -> str | None:
-        """Turn all that changed since `parent` into one commit on the branch; None where nothing changed."""
+    async def commit(
+        self, message: str, author: Identity, at: datetime, *, parent: str, without: str | None = None
+    ) -> str | None:
+        """Turn all that changed since `parent` into one commit on the branch; None where nothing changed.
+
+        Args:
+            message: of the commit.
+            author: and committer.
+            at: author and commit date.
+            parent: what the change is told from.
+            without: a path, mostly of a folder, that stays as it is in `parent`; the work tree keeps its own.
+        """
         ...
 
     async def push(self, commit: str, branch: str, *, expected: str | None) -> None:
@@ -97,6 +107,15 @@ class Workspace(Protocol):
 
     async def read_at(self, commit: str, path: str) -> bytes | None:
         """Read a file as of a commit; None where it has none."""
+        ...
+
+    async def files_at(self, commit: str, folder: str) -> Mapping[str, int]:
+        """List the regular files that lie in a folder as of a commit, by name, with their sizes in bytes.
+
+        Args:
+            commit: a full id.
+            folder: `.` for the top one; no links are followed, and a folder that is not there holds nothing.
+        """
         ...
 
     async def close(self) -> None:
@@ -144,6 +163,15 @@ class Workspaces(Protocol):
 
     async def remote_head(self, task_id: str, origin: Origin, branch: str) -> str | None:
         """Ask the remote where a branch stands; None where there is none."""
+        ...
+
+    async def fetch(self, task_id: str, origin: Origin, branch: str) -> str:
+        """Bring a branch's newest commit within reach of the task's working copy and return its id.
+
+        Raises:
+            CloneFailed: the remote could not be read.
+            RepositoryRefused: it lacks the branch.
+        """
         ...
 
     async def forget(self, task_id: str) -> None:

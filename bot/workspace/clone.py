@@ -122,6 +122,10 @@ class GitWorkspaces:
         _, found = await remote.heads(self._git, git_dir, origin, branch)
         return found.get(branch)
 
+    async def fetch(self, task_id: str, origin: Origin, branch: str) -> str:
+        """Bring a branch's newest commit within reach; see `Workspaces.fetch`."""
+        return await self._base(self._tasks / named(task_id) / "repository.git", origin, branch, None)
+
     async def forget(self, task_id: str) -> None:
         """Remove the task's work tree and git directory, and give back its uid."""
         await asyncio.to_thread(_remove, self._tasks, named(task_id))

@@ -68,6 +68,10 @@ class InPlaceWorkspaces:
         """Tell where the checkout's own branch stands; None where there is none."""
         return await local.tip(self._git, local.locate(Path(origin.url)), f"refs/heads/{branch}")
 
+    async def fetch(self, task_id: str, origin: Origin, branch: str) -> str:
+        """Name the checkout's own branch's tip; nothing has to be brought."""
+        return await local.branch_tip(self._git, local.locate(Path(origin.url)), branch)
+
     async def forget(self, task_id: str) -> None:
         """Remove our git directory; the checkout stays as it is."""
         await self._state.forget(task_id)

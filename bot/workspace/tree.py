@@ -1,6 +1,7 @@
 """A commit's tree in memory: loaded once, changed by path, written back where it changed."""
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from stat import S_ISREG
 from typing import IO
@@ -52,6 +53,37 @@ def save(folder: Folder, store: ObjectStore) -> str:
             data += b"%o %s\0" % (mode, key[:-1] if is_folder else key) + bytes.fromhex(sha)
         folder.sha = store.write("tree", bytes(data))
     return folder.sha
+
+
+def placed(folder: Folder, path: Sequence[bytes], entry: "Leaf | Folder | None") -> Folder:
+    """Return a tree in which an entry lies at a path, or None does; the tree that is given stays as it is.
+
+    Args:
+        folder: the tree.
+        path: names from its top on.
+        entry: what is to be there; of a folder its id is enough.
+    """
+    name, *rest = path
+    children = dict(folder.children)
+    there = children.pop(name, None)
+    if rest:
+        inside = placed(there if isinstance(there, Folder) else Folder(), rest, entry)
+        # A file that stands where the path would go through gives way only to something.
+        entry = inside if inside.children else there if isinstance(there, Leaf) else None
+    if entry is not None:
+        children[name] = entry
+    return Folder(children)
+
+
+def regular_files(listing: bytes) -> dict[str, int]:
+    """Read `ls-tree -z --long` of one folder: its regular files, with their sizes in bytes."""
+    found = {}
+    for record in filter(None, listing.split(b"\0")):
+        about, _, name = record.partition(b"\t")
+        mode, _, _, size = about.split()
+        if is_regular(int(mode, 8)) and size.isdigit():
+            found[os.fsdecode(name)] = int(size)
+    return found
 
 
 def leaves(folder: Folder, above: bytes = b"") -> Iterator[tuple[bytes, Leaf]]:

@@ -18,7 +18,7 @@ from bot.workspace.ignore import LARGEST, Rules
 from bot.workspace.objects import ObjectStore
 from bot.workspace.record import Recorder, left_out_with
 from bot.workspace.restore import Plan, Writer, beginning, content, requests
-from bot.workspace.tree import SUBMODULE, Folder, Limits, leaves, loader, save
+from bot.workspace.tree import FOLDER, SUBMODULE, Folder, Leaf, Limits, leaves, loader, placed, regular_files, save
 
 WIP = "refs/agent/wip"
 """Where a task's latest checkpoint stands in its own git directory."""
@@ -130,11 +130,16 @@ class GitWorkspace:
             self._current, self._current_tree = commit, new.sha or ""
             self._store.point(WIP, commit)
 
-    async def commit(self, message: str, author: Identity, at: datetime, *, parent: str) -> str | None:
+    async def commit(
+        self, message: str, author: Identity, at: datetime, *, parent: str, without: str | None = None
+    ) -> str | None:
         """Turn all that changed since `parent` into one commit; see `Workspace.commit`."""
         async with self._lock:
             with _telling("recorded"):
                 tree = await asyncio.to_thread(self._record, None)
+            if without is not None and self._index is not None:
+                names, old = _inside(without).split(b"/"), await self._entry(parent, without)
+                tree = await asyncio.to_thread(save, placed(self._index, names, old), self._store)
             if tree == await self._tree_of(parent):
                 return None
             made = self._store.commit(tree, parent, author, at, message)
@@ -180,6 +185,25 @@ class GitWorkspace:
             return outcome.stdout
         await self._tree_of(commit)
         return None
+
+    async def files_at(self, commit: str, folder: str) -> Mapping[str, int]:
+        """List the files in a folder as of a commit; see `Workspace.files_at`."""
+        plain = "" if posixpath.normpath(folder) == "." else os.fsdecode(_inside(folder))
+        (one,) = _ids(commit)
+        outcome = await self._git.run(self.git_dir, "ls-tree", "-z", "--long", f"{one}:{plain}")
+        if outcome.code:
+            await self._tree_of(commit)
+            return {}
+        return regular_files(outcome.stdout)
+
+    async def _entry(self, commit: str, path: str) -> Leaf | Folder | None:
+        """Find what lies at a path as of a commit; of a folder the id alone is known."""
+        plain = os.fsdecode(_inside(path))
+        listing = await self._git.check(self.git_dir, "ls-tree", "-z", "--full-tree", *_ids(commit), "--", plain)
+        if not listing:
+            return None
+        mode, _, sha = listing.partition(b"\t")[0].split()
+        return Folder(sha=sha.decode()) if int(mode, 8) == FOLDER else Leaf(int(mode, 8), sha.decode())
 
     async def close(self) -> None:
         """Forget what is held in memory; the work tree stays."""

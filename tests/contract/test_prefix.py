@@ -13,7 +13,7 @@ import pytest
 
 from bot.agent.dispatch import MAX_CALLS
 from bot.agent.limits import LimitGuard
-from bot.agent.loop import AGAIN, NUDGE, Agent, heard
+from bot.agent.loop import AGAIN, NUDGE, heard
 from bot.agent.prompt import Assignment, Surroundings, first_message, next_message, system_prompt
 from bot.domain.codec import message_from_data, message_to_data
 from bot.domain.messages import Image, Message, Part, Prompt, Reply, TextPart, ThinkingPart, ToolCall, ToolSpec, Usage
@@ -35,7 +35,7 @@ from bot.testing.model.seal import seal
 from bot.testing.model.server import ScriptedModel
 from bot.tools.base import ToolOutput
 from bot.tools.standard import standard_tools
-from tests.unit.agent.made import WIDE
+from tests.unit.agent.made import WIDE, loop
 
 Json = dict[str, Any]  # Any: a provider's JSON
 CAP = 4096
@@ -216,7 +216,7 @@ async def played(wire: Wire, dialect: str, transcript: list[Message]) -> list[Js
         return SAID.get(turn, ())
 
     model = Writing(wire, guard, [as_told(reply, dialect, desk.specs) for reply in story(wire)])
-    agent = Agent(spoken(model, dialect), desk, guard, listen)
+    agent = loop(spoken(model, dialect), desk, guard, listen)
     assert (await agent.run(system_prompt(), transcript)).said_so
     return model.bodies
 
@@ -241,6 +241,9 @@ def first_change(bodies: Sequence[Json], said: str) -> str:
                 return f"request {number}: {key}"
         if list(before) != list(after):
             return f"request {number}: order of its fields"
+        if before[said] == after[said]:
+            # The same is asked again behind an empty reply.
+            continue
         old, new = as_bytes(before[said]).removesuffix(b"]"), as_bytes(after[said])
         if not new.startswith(old + b", "):
             same = next(place for place, (a, b) in enumerate(zip(old + b", ", new, strict=False)) if a != b)
@@ -416,7 +419,7 @@ async def test_a_run_costs_what_is_new(wire: str, dialect: str) -> None:
     async with ScriptedModel(script(dialect), api_key="k", cache=PromptCache(min_tokens=0)) as server:
         model = Counting(client(wire, server), guard)
         try:
-            done = await Agent(spoken(model, dialect), desk, guard, listen).run(system_prompt(), [opening()])
+            done = await loop(spoken(model, dialect), desk, guard, listen).run(system_prompt(), [opening()])
         finally:
             await model.close()
     assert done.said_so

@@ -19,7 +19,7 @@ FIRST = (
     Turn("I mend it.", calls=[Call("edit", {"path": "greet.txt", "old": "Helo", "new": "Hello"})]),
     Turn(
         "I look at it.",
-        calls=[Call("run", {"command": "cat greet.txt"})],
+        calls=[Call("run", {"command": "sh check.sh; cat greet.txt"})],
         expect=[Condition(tool="edit", matches="edited greet.txt")],
     ),
     Turn(
@@ -32,7 +32,10 @@ SECOND = (
     Turn("Again.", calls=[Call("read", {"path": "greet.txt"})]),
     Turn(
         "I add it.",
-        calls=[Call("edit", {"path": "greet.txt", "old": "world", "new": "whole world"})],
+        calls=[
+            Call("edit", {"path": "greet.txt", "old": "world", "new": "whole world"}),
+            Call("run", {"command": "sh check.sh"}),
+        ],
         expect=[Condition(tool="read", matches="Hello, world")],
     ),
     Turn("Done.", calls=[Call("finish", {"summary": "The whole world is greeted."})]),

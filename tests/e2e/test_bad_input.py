@@ -20,6 +20,8 @@ from tests.e2e.stage import Stage, until
 pytestmark = pytest.mark.e2e
 
 MEND = Call("edit", {"path": "greet.txt", "old": "Helo", "new": "Hello"})
+CHECK = Call("run", {"command": "sh check.sh"})
+"""Without it the first `finish` is refused."""
 FINISH = Call("finish", {"summary": "Done."})
 SETTINGS = ".github/issuewright.yml"
 
@@ -163,7 +165,7 @@ def test_a_model_that_talks_nonsense_harms_nothing(folder: Path) -> None:
     cut = Turn(calls=[Call("run", {"command": "echo it ran > trace.txt"})], faults=[Fault("cut", times=1)])
     mended = (
         cut,
-        Turn(calls=[MEND], expect=[Condition(tool="run", matches="Not executed", is_error=True)]),
+        Turn(calls=[MEND, CHECK], expect=[Condition(tool="run", matches="Not executed", is_error=True)]),
         Turn(calls=[FINISH]),
     )
     nonsense: dict[str, Sequence[Step]] = {
@@ -195,7 +197,7 @@ def test_a_provider_that_fails_is_told_as_it_is(folder: Path) -> None:
         "overloaded for long": [Turn(faults=[Fault(status=529, retry_after_s=900)])],
         "overloaded for good": [Turn(faults=[Fault(status=529, retry_after_s=0.1)])],
         "overloaded for a while": [
-            Turn(calls=[MEND], faults=[Fault(status=529, times=2)]),
+            Turn(calls=[MEND, CHECK], faults=[Fault(status=529, times=2)]),
             Turn(calls=[FINISH], faults=[Fault("garbage", times=1)]),
         ],
     }
@@ -218,7 +220,7 @@ def test_a_provider_that_fails_is_told_as_it_is(folder: Path) -> None:
 
 
 def test_a_limit_keeps_the_work_and_gives_the_numbers(folder: Path) -> None:
-    """After two turns of two the work is on its branch, without a pull request, and the comment says how far it got."""
+    """After two turns of two the work is on its branch, in a draft, and the comment says how far it got."""
     files = {SETTINGS: CONFIG + "limits:\n  turns: 2\n"}
     with served(folder, {}, files=files) as stage:
         issue = stage.labelled()
@@ -226,9 +228,11 @@ def test_a_limit_keeps_the_work_and_gives_the_numbers(folder: Path) -> None:
         assert told.startswith("**Budget reached**"), told
         assert "turn 2 of 2" in told
         (branch,) = agents(stage)
-        assert branch in told
         assert stage.git("show", f"{branch}:greet.txt") == "Hello, world"
-        assert stage.pulls() == []
+        (pull,) = stage.pulls()
+        assert pull.pull is not None
+        assert (pull.pull.head_ref, pull.pull.draft) == (branch, True)
+        assert f"#{pull.number}" in told
         (run,) = until(lambda: finished_runs(stage), "the end of the run", 10)
         assert (run["outcome"], "turns" in str(run["reason"])) == ("budget", True)
         stage.hub.commit_files(stage.repository, stage.maria, "main", {SETTINGS: CONFIG})
@@ -242,13 +246,13 @@ def test_checks_that_fail_are_fed_back_and_told_honestly(folder: Path) -> None:
     fed = Condition(said="The harness ran the checks after `finish`")
     stories: dict[str, Sequence[Step]] = {
         "mended at last": [
-            Turn(calls=[wrong]),
+            Turn(calls=[wrong, CHECK]),
             Turn(calls=[FINISH]),
-            Turn(calls=[right], expect=[fed]),
+            Turn(calls=[right, CHECK], expect=[fed]),
             Turn(calls=[FINISH]),
         ],
         "never mended": [
-            Turn(calls=[wrong]),
+            Turn(calls=[wrong, CHECK]),
             Turn(calls=[FINISH]),
             Turn(calls=[FINISH], expect=[fed]),
             Turn(calls=[FINISH], expect=[fed]),
@@ -353,7 +357,7 @@ def test_words_that_come_during_a_run_reach_the_model(folder: Path, gate: Path) 
     """A second `/agent fix` joins the run that goes on: the model hears it at its next turn, and there is one run."""
     turns: Sequence[Step] = [
         waiting(gate),
-        Turn(calls=[MEND], expect=[Condition(said="mind the comma, please")]),
+        Turn(calls=[MEND, CHECK], expect=[Condition(said="mind the comma, please")]),
         Turn(calls=[FINISH]),
     ]
     with served(folder, {"slowly": turns}, ISSUEWRIGHT_SANDBOX__PATHS=str(gate.parent)) as stage:
@@ -372,7 +376,7 @@ def test_words_that_come_during_a_run_reach_the_model(folder: Path, gate: Path) 
 
 def test_a_branch_that_somebody_moved_is_left_alone_and_the_work_is_beside_it(folder: Path, gate: Path) -> None:
     """A person's commit on the task's branch stays; the work gets a branch of its own, and people are told."""
-    script = {"slowly": [Turn(calls=[MEND]), waiting(gate), Turn(calls=[FINISH])]}
+    script = {"slowly": [Turn(calls=[MEND, CHECK]), waiting(gate), Turn(calls=[FINISH])]}
     with served(folder, script, ISSUEWRIGHT_SANDBOX__PATHS=str(gate.parent)) as stage:
         issue = stage.labelled("Do it slowly")
         until(lambda: sleepers(stage) or None, "the command")

@@ -30,7 +30,10 @@ CURIOUS = (
     Turn("I look around.", calls=[Call("run", {"command": LOOK})]),
     Turn(
         "I mend it.",
-        calls=[Call("edit", {"path": "greet.txt", "old": "Helo", "new": "Hello"})],
+        calls=[
+            Call("edit", {"path": "greet.txt", "old": "Helo", "new": "Hello"}),
+            Call("run", {"command": "sh check.sh"}),
+        ],
         expect=[Condition(tool="run", matches="looked")],
     ),
     Turn("Done.", calls=[Call("finish", {"summary": "Looked."})]),

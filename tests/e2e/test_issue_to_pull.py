@@ -21,7 +21,7 @@ def test_a_label_becomes_a_pull_request_and_a_comment_a_further_commit(stage: St
         assert pull.body is not None
         assert pull.body.startswith(f"Closes #{issue.number}")
         assert "| greeting | `sh check.sh` | 1 | 0 |" in pull.body
-        assert "`cat greet.txt` | 0 |" in pull.body
+        assert "`sh check.sh; cat greet.txt` | 0 |" in pull.body
         assert pull.pull.base_ref == "main"
         branch = pull.pull.head_ref
         assert branch.startswith(f"agent/{issue.number}-")

@@ -163,7 +163,8 @@ def script(name: str, *turns: Turn) -> Script:
     return Script([Conversation(name, turns, match=name), *GREETING.conversations], name="greeting")
 
 
-MEND = Turn(calls=[Call("edit", {"path": "greet.txt", "old": "Helo", "new": "Hello"})])
+CHECK = Call("run", {"command": "sh check.sh"})
+MEND = Turn(calls=[Call("edit", {"path": "greet.txt", "old": "Helo", "new": "Hello"}), CHECK])
 FINISH = Turn(calls=[Call("finish", {"summary": "Done."})])
 
 

@@ -248,7 +248,10 @@ async def test_nothing_reaches_the_model(world: World, tmp_path: Path) -> None: 
         scene = await world.scene(task, one, step, script)
         await prepare(scene)
         guard = LimitGuard(Limits(10**6, 10**9, 1e9, 1e9))
-        model, tools = RecordedModel(scene, "m", guard, started=START), RecordedToolset(scene, scene.lease.tools)
+        model, tools = (
+            RecordedModel(scene, "m", guard, started=START, window=200_000),
+            RecordedToolset(scene, scene.lease.tools),
+        )
         for number in range(len(SENT)):
             outputs.append(repr((await model.ask(told)).message))
             call = run(f"leak {number}")
@@ -330,7 +333,9 @@ def test_nothing_is_shown(capsys: pytest.CaptureFixture[str], *, as_json: bool) 
 class NotingCopy(Copy):
     """A working copy that never changed, and notes what it was asked to commit."""
 
-    async def commit(self, message: str, author: Identity, at: datetime, *, parent: str) -> str | None:
+    async def commit(
+        self, message: str, author: Identity, at: datetime, *, parent: str, without: str | None = None
+    ) -> str | None:
         """Note the message."""
         self.shop.log.append(message)
         return None

@@ -12,7 +12,7 @@ from bot.llm.images import Blind
 from bot.llm.meter import Meter
 from bot.llm.retrying import Retrying
 from bot.llm.spoken import Spoken
-from bot.models import check_provider, make_model, missing_key
+from bot.models import check_provider, lacking, make_model, require
 from bot.settings.catalogue import load_catalogue
 from bot.settings.server import (
     Access,
@@ -88,26 +88,35 @@ def test_what_is_missing_is_named(name: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("act", "access", "variable"),
+    ("act", "access", "said"),
     [
-        ("anthropic:x", Access(), "ANTHROPIC_API_KEY"),
-        ("openai:x", Access(), "OPENAI_API_KEY"),
+        ("anthropic:x", Access(), "`ANTHROPIC_API_KEY`"),
+        ("anthropic:x", Access(base_url=HERE), "`ANTHROPIC_API_KEY`"),
+        ("openai:x", Access(), "`OPENAI_API_KEY`"),
         ("openai:x", Access(base_url=HERE), ""),
-        ("openai-chat:x", Access(), ""),
-        ("azure:x", Access(base_url=HERE), "AZURE_OPENAI_API_KEY"),
+        ("openai-chat:x", Access(), "`openai_chat.base_url`"),
+        ("openai-chat:x", Access(base_url=HERE), ""),
+        ("azure:x", Access(base_url=HERE), "`azure.api_version`"),
         ("google:x", Access(api_key=KEY), ""),
         ("anthropic:x", Access(api_key_command=("true",)), ""),
-        ("azure:x", Access(api_key_command=("true",), base_url=HERE), ""),
-        ("bedrock:x", Access(), ""),
-        ("vertex:x", Access(), ""),
+        ("bedrock:x", Access(), "`bedrock.region`"),
+        ("vertex:x", Access(), "`vertex.project`"),
+        ("antrophic:x", Access(), "unknown provider"),
     ],
 )
-def test_set_up_asks_for_the_key_of_the_configured_model(act: str, access: Access, variable: str) -> None:
-    """Set-up names the one variable that the configured model needs; a server of one's own may be open."""
+def test_set_up_asks_for_what_the_configured_model_lacks(act: str, access: Access, said: str) -> None:
+    """What no run can do without, of the one at work or one behind it; a server of one's own may be open."""
     group = act.partition(":")[0].replace("-", "_")
-    section = type(getattr(FULL, group)).model_validate(access.model_dump(exclude_none=True))
-    settings = ServerSettings(models=ModelsSection(act=act)).model_copy(update={group: section})
-    assert missing_key(settings) == variable
+    kind = type(getattr(FULL, group if hasattr(FULL, group) else "anthropic"))
+    section = kind.model_validate(access.model_dump(exclude_none=True))
+    before = "openai:y" if group != "openai" else "google:y"
+    for models in (ModelsSection(act=act), ModelsSection(act=before, fallback=(act, before))):
+        settings = FULL.model_copy(update={"models": models, group: section})
+        told = lacking(settings)
+        assert (len(told), said in "".join(told)) == (1 if said else 0, True)
+        if said:
+            with pytest.raises(OperatorError, match="model"):
+                require(settings)
 
 
 async def test_models_behind_a_model() -> None:

@@ -23,6 +23,7 @@ from bot.cli.screen import Screen
 from bot.domain.events import PullOpened
 from bot.domain.task import Run
 from bot.errors import BotError
+from bot.models import require
 from bot.settings.server import GitHubSection, LogSection, ProgressSection, ServerSettings
 from bot.tasks.standing import Standing, stand
 
@@ -91,6 +92,7 @@ async def _play(folder: Path, screen: Screen, cast: Cast, port: int, *, stay: bo
         dialect = cast.dialect if cast.scripted else None
         stage = await build(stack, folder / "hub", webhook_url=hook, port=port, dialect=dialect)
         settings = _settings(folder / "server", stage, web, cast)
+        require(settings)
         chosen = await bootstrap.choose_sandbox(settings)
         tell(chosen, screen.say)
         if not chosen.shell:
@@ -112,12 +114,13 @@ async def _play(folder: Path, screen: Screen, cast: Cast, port: int, *, stay: bo
 
 def _introduce(screen: Screen, cast: Cast) -> None:
     screen.say(f"Issuewright {__version__}, demo", "bold")
-    screen.say("No account, no key, nothing leaves this machine: GitHub is a local one, made for this demo.")
     if cast.scripted:
+        screen.say("No account, no key, nothing leaves this machine: GitHub is a local one, made for this demo.")
         screen.say("The model is SCRIPTED: it plays fixed turns and is no AI. Everything else is real:", "yellow")
         screen.say("webhooks, the durable engine, git, the tools, the tests that run.", "yellow")
         screen.say(f"It speaks the wire {cast.wire}, and calls tools as {cast.dialect}.\n", "yellow")
     else:
+        screen.say("No account: GitHub is a local one, made for this demo.")
         screen.say(
             f"The model is {cast.model}, with your key: what it reads of the demo's repository goes there.\n", "yellow"
         )

@@ -3,7 +3,12 @@
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 
+from bot.agent.conduct import Finishing
+from bot.agent.context.conversation import Context
+from bot.agent.context.window import Window
+from bot.agent.journal import Journal
 from bot.agent.limits import LimitGuard, Limits
+from bot.agent.loop import Agent, Listen
 from bot.domain.messages import (
     Message,
     Part,
@@ -16,11 +21,12 @@ from bot.domain.messages import (
     ToolSpec,
     Usage,
 )
-from bot.llm.base import OnText
-from bot.tools.base import ToolOutput
+from bot.llm.base import Model, OnText
+from bot.tools.base import ToolOutput, Toolset
 
 WIDE = Limits(turns=100, tokens=10**9, usd=1000.0, minutes=1000.0)
 USAGE = Usage(input_tokens=10, cache_read_tokens=3, cache_write_tokens=2, output_tokens=5)
+ROOMY = Window.of(1_000_000, 8_192)
 TASK = Message("user", (TextPart("Do it."),))
 
 
@@ -43,6 +49,21 @@ def say(text: str, stop: StopReason = "end") -> Reply:
 def finish(summary: str = "All done.") -> ToolCall:
     """Make a call of `finish`."""
     return ToolCall("call-finish", "finish", summary)
+
+
+def loop(
+    model: Model,
+    tools: Toolset,
+    guard: LimitGuard,
+    listen: Listen,
+    *,
+    checks: Sequence[str] = (),
+    window: Window = ROOMY,
+) -> Agent:
+    """Put a loop together, as a run does."""
+    journal = Journal(lambda: guard.budget)
+    context = Context(window, model.ask, lambda: journal.facts)
+    return Agent(context, tools, guard, listen, finishing=Finishing(checks), journal=journal)
 
 
 class ScriptedModel:

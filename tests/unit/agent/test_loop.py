@@ -2,20 +2,46 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.agent.conduct import REPEATS_STOP, REPEATS_WARN
+from bot.agent.conduct import EMPTIES, NUDGES, REPEATS_STOP, REPEATS_WARN
+from bot.agent.context.window import Window
 from bot.agent.dispatch import CUT_OFF, MAX_CALLS
 from bot.agent.limits import FORMAT_ERRORS, LimitGuard, Limits
-from bot.agent.loop import AGAIN, NUDGE, NUDGES, Agent, Finished, Listen, heard
-from bot.domain.messages import Message, Part, Prompt, Reply, StopReason, TextPart, ThinkingPart, ToolCall, ToolResult
+from bot.agent.loop import AGAIN, NUDGE, Finished, Listen, heard
+from bot.domain.messages import (
+    Message,
+    Part,
+    Prompt,
+    Reply,
+    StopReason,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from bot.errors import Cancelled, LimitReached, MalformedReply, ModelRefused, ModelUnavailable
 from bot.llm.base import OnText
 from bot.tools.base import ToolOutput
-from tests.unit.agent.made import TASK, WIDE, ScriptedModel, Tools, answer, broken_rules, call, finish, reply, say
+from tests.unit.agent.made import (
+    ROOMY,
+    TASK,
+    WIDE,
+    ScriptedModel,
+    Tools,
+    answer,
+    broken_rules,
+    call,
+    finish,
+    loop,
+    reply,
+    say,
+)
 
 
 async def silence(_: int) -> Sequence[str]:
@@ -32,11 +58,13 @@ class Play:
         tools: dict[str, Callable[[str], ToolOutput]] | None = None,
         limits: Limits = WIDE,
         listen: Listen = silence,
+        checks: Sequence[str] = (),
+        window: Window = ROOMY,
     ) -> None:
         self.guard = LimitGuard(limits)
         self.model = ScriptedModel(replies, self.guard)
         self.tools = Tools(tools if tools is not None else {"look": answer("seen")})
-        self.agent = Agent(self.model, self.tools, self.guard, listen)
+        self.agent = loop(self.model, self.tools, self.guard, listen, checks=checks, window=window)
         self.transcript = [TASK]
 
     async def run(self) -> Finished:
@@ -149,14 +177,92 @@ async def test_an_empty_refusal_says_that_it_is_one() -> None:
         await Play(reply(stop="refusal")).run()
 
 
-async def test_an_empty_reply_is_kept_as_words() -> None:
-    """An empty reply becomes a message that providers take, and is nudged."""
-    play = Play(reply(), reply(finish()))
+async def test_an_empty_reply_is_asked_for_again() -> None:
+    """As if it had not come: the same request, which the provider's cache has, and nothing in the transcript."""
+    play = Play(reply(), reply(), reply(finish()))
+    await play.run()
+    assert [message.role for message in play.transcript] == ["user", "assistant", "user"]
+    assert play.model.prompts[0] == play.model.prompts[1] == play.model.prompts[2]
+
+
+async def test_too_many_empty_replies_are_nudged() -> None:
+    """Then it becomes a message that providers take."""
+    play = Play(*[reply()] * (EMPTIES + 1), reply(finish()))
     await play.run()
     assert play.transcript[1:3] == [
         Message("assistant", (TextPart("(nothing)"),)),
         Message("user", (TextPart(NUDGE),)),
     ]
+
+
+async def test_nothing_is_heard_between_two_requests_for_the_same_reply() -> None:
+    """A message that was sent is never altered; what people say waits for the next one, and is not lost."""
+    said = {1: ["Hurry."], 2: ["Twice."], 3: ["Late."]}
+    asked: list[int] = []
+
+    async def listen(turn: int) -> Sequence[str]:
+        asked.append(turn)
+        return said.pop(turn, [])
+
+    play = Play(reply(), reply(call("look")), reply(finish()), listen=listen)
+    await play.run()
+    assert asked == [1, 3]
+    assert play.transcript[0].text == f"Do it.\n\n{heard('Hurry.')}"
+    assert play.transcript[2].text == heard("Late.")
+
+
+async def test_finish_is_refused_once_where_checks_are_due() -> None:
+    """Behind an edit the checks have to be looked at; who cannot run them says so and ends."""
+    edit = ToolOutput("edited", "a.py", changed=["a.py"])
+    play = Play(
+        reply(call("edit")), reply(finish()), reply(finish("Really.")), tools={"edit": lambda _: edit}, checks=["make"]
+    )
+    assert await play.run() == Finished("Really.", said_so=True)
+    refused = play.transcript[4].parts[0]
+    assert isinstance(refused, ToolResult)
+    assert refused.is_error
+    assert "you have not run `make`" in refused.text
+    assert broken_rules(play.transcript) == []
+
+
+async def test_who_ran_the_checks_may_finish() -> None:
+    """No second round."""
+    edit, ran = (
+        ToolOutput("edited", "a.py", changed=["a.py"]),
+        ToolOutput("ok", "make", None, command="make", exit_code=0),
+    )
+    tools = {"edit": lambda _: edit, "run": lambda _: ran}
+    play = Play(reply(call("edit")), reply(call("run")), reply(finish()), tools=tools, checks=["make"])
+    assert (await play.run()).said_so
+    assert len(play.model.prompts) == 3
+
+
+async def test_the_model_is_told_once_that_a_limit_comes_near() -> None:
+    """At three quarters, in a message that was not sent yet."""
+    play = Play(
+        *(reply(call("look", str(count))) for count in range(3)),
+        reply(finish()),
+        limits=Limits(4, 10**9, 1000.0, 1000.0),
+        tools={"look": lambda arguments: ToolOutput(f"saw {arguments}", "look")},
+    )
+    await play.run()
+    told = [message.text for message in play.transcript if "turns are used" in message.text]
+    assert told == [play.transcript[6].text]
+    assert "3 of 4 turns are used" in told[0]
+
+
+async def test_a_conversation_beyond_the_window_is_made_shorter() -> None:
+    """The work goes on, with the task, a note of what was done and the newest turns."""
+    long = {"look": lambda arguments: ToolOutput(arguments * 2000, "look")}
+    words = [replace(reply(call("look", f"{count:>10}")), usage=Usage(7000 * (count + 1))) for count in range(7)]
+    # 80 % of what is usable of this window are reached before the sixth request, and the fifth tells it.
+    replies = [*words[:5], say("I looked at it all."), *words[:2], reply(finish())]
+    play = Play(*replies, tools=long, window=Window.of(50_000, 8192))
+    assert (await play.run()).said_so
+    assert play.transcript[0] == TASK
+    assert any("What the harness knows" in message.text for message in play.transcript)
+    assert len(play.transcript) < 2 * 13
+    assert broken_rules(play.transcript) == []
 
 
 async def test_a_model_that_fails_leaves_the_transcript_whole() -> None:
@@ -207,7 +313,7 @@ async def test_it_hears_then_minds_its_limits_then_asks() -> None:
     guard = Noting(Limits(turns=2, tokens=10**6, usd=1.0, minutes=1.0))
     model = Asked([reply(call("look", "1")), reply(call("look", "2"))], guard)
     with pytest.raises(LimitReached, match="turns: 2 of 2"):
-        await Agent(model, Tools({"look": answer("seen")}), guard, listen).run("system", [TASK])
+        await loop(model, Tools({"look": answer("seen")}), guard, listen).run("system", [TASK])
     assert order == ["hear 1", "limit", "ask", "hear 2", "limit", "ask", "hear 3", "limit"]
 
 

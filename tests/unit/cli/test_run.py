@@ -96,3 +96,23 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
 def test_a_branch_is_named_by_harmless_words(title: str, slug: str) -> None:
     """Only letters, digits and single dashes get into a branch's name."""
     assert _slug(title) == slug
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("antrophic:x", "unknown provider"),
+        ("openai-chat:x", "`openai_chat.base_url`"),
+        ("openai:x", "`OPENAI_API_KEY`"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_begins_nothing(tmp_path: Path, model: str, said: str) -> None:
+    """What it lacks is one line, and no run stays in the queue."""
+    for words in (["init", "-q"], ["-c", "user.name=m", "-c", "user.email=m@x", "commit", "-qm", "a", "--allow-empty"]):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    done = issuewright(tmp_path, "run", "--repo", ".", "--task", "x", "--model", model)
+    assert done.returncode == 4, done.stderr
+    [line] = done.stderr.strip().splitlines()
+    assert line.startswith("issuewright: ")
+    assert said in line
+    assert not list((tmp_path / "state").rglob("tasks.db"))

@@ -60,12 +60,19 @@ def test_people_read_lines_on_standard_error(capsys: pytest.CaptureFixture[str])
     assert all(char.isprintable() for line in lines for char in line)
 
 
-def test_a_reply_alone_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
-    """A reply of the model is no line of its own."""
-    values = dict.fromkeys(("calls", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens"), 1)
-    fact = from_data("model.replied", {"turn": 1, "text": "x", "cost_usd": None, "model": "m", **values})
-    Screen(as_json=False).event(event(fact))
-    assert capsys.readouterr().err == ""
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"cost_usd": 0.0123, "window": 200_000}, "turn 1 · ctx 4K/200K · ≈ $0.0123"),
+        ({"cost_usd": None}, "turn 1 · ctx 4K · cost unknown"),
+    ],
+)
+def test_each_turn_shows_the_meter(capsys: pytest.CaptureFixture[str], known: dict[str, object], said: str) -> None:
+    """How full the window is and what it cost; a record of an earlier version knows no window."""
+    names = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
+    values = {"turn": 1, "text": "x", "calls": 1, "model": "m", **dict.fromkeys(names, 1000), **known}
+    Screen(as_json=False).event(event(from_data("model.replied", values)))
+    assert capsys.readouterr().err.rstrip().endswith(said)
     assert "model.replied" in KINDS
 
 

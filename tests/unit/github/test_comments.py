@@ -10,7 +10,8 @@ import pytest
 
 from bot.commands import catalogue
 from bot.domain.command import Fix, Status
-from bot.github import comments
+from bot.domain.plan import PlanItem
+from bot.github import comments, pieces
 from bot.github.comments import (
     CheckResult,
     CheckRow,
@@ -60,6 +61,7 @@ HOSTILE = (
 )
 WORKING = ProgressView(
     state="working",
+    plan=[PlanItem("Read cart.py", done=True), PlanItem("Refuse | 150 percent, @maria\n<!-- x -->", done=False)],
     marker=MARK,
     requester="ada",
     last_activity=TimelineEntry(NOON, "edit_file src/engine.py"),
@@ -89,6 +91,9 @@ PULL = PullView(
 POSTED: dict[str, Callable[[], str]] = {
     "progress_queued": lambda: comments.progress(ProgressView("queued", MARK, position=2)),
     "progress_next": lambda: comments.progress(ProgressView("queued", MARK)),
+    "progress_held": lambda: comments.progress(
+        ProgressView("queued", MARK, reason=pieces.daily_ceiling("repository", 5, datetime(2026, 12, 1, tzinfo=UTC)))
+    ),
     "progress_working": lambda: comments.progress(WORKING),
     "progress_done": lambda: comments.progress(
         replace(
@@ -135,7 +140,7 @@ POSTED: dict[str, Callable[[], str]] = {
         replace(
             PULL,
             summary="Half of it.",
-            notices=["The work ended early: 60 of 60 turns are used."],
+            unfinished="60 of 60 turns are used.",
             commands=[CommandRow(f"step {n}", 0, 0.1) for n in range(45)],
             meter=replace(METER, cost_usd=None),
         )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bot.domain.messages import Message, Prompt, Reply, TextPart, Usage
-from bot.errors import ModelError
+from bot.errors import BotError
 from bot.llm.base import OnText
 
 PROMPT = Prompt("", (), (Message("user", (TextPart("x"),)),))
@@ -13,7 +13,7 @@ REPLY = Reply(Message("assistant", (TextPart("ok"),)), "end", Usage(1, 1, 1, 1))
 class Flaky:
     """Fails as told, then answers."""
 
-    def __init__(self, *errors: ModelError, name: str = "test:flaky", usage: Usage = REPLY.usage) -> None:
+    def __init__(self, *errors: BotError, name: str = "test:flaky", usage: Usage = REPLY.usage) -> None:
         self.name = name
         self.errors = list(errors)
         self.usage = usage

@@ -3,7 +3,16 @@
 import pytest
 
 from bot.domain.messages import Usage
-from bot.errors import ContextOverflow, MalformedReply, ModelError, ModelRefused, ModelRejected, ModelUnavailable
+from bot.errors import (
+    BotError,
+    ContextOverflow,
+    MalformedReply,
+    ModelError,
+    ModelRefused,
+    ModelRejected,
+    ModelUnavailable,
+    OperatorError,
+)
 from bot.llm.discarded import DroppedReply, RefusedReply, usage_of
 from bot.llm.fallback import Fallback
 from tests.unit.llm.flaky import PROMPT, REPLY, Flaky
@@ -12,7 +21,7 @@ from tests.unit.llm.flaky import PROMPT, REPLY, Flaky
 class Rig:
     """Models in a row, and what was told of changes between them."""
 
-    def __init__(self, *errors: list[ModelError]) -> None:
+    def __init__(self, *errors: list[BotError]) -> None:
         self.inner = [Flaky(*mine, name=f"test:{number}") for number, mine in enumerate(errors)]
         self.told: list[tuple[str, str]] = []
         self.model = Fallback(self.inner, lambda error, name: self.told.append((str(error), name)))
@@ -30,8 +39,11 @@ async def test_the_first_answers() -> None:
     assert (rig.asked, rig.told, rig.model.name) == ([1, 0], [], "test:0")
 
 
-@pytest.mark.parametrize("error", [ModelUnavailable("away"), MalformedReply("broken"), ModelRejected("no credit")])
-async def test_the_next_one_goes_on_and_stays(error: ModelError) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [ModelUnavailable("away"), MalformedReply("broken"), ModelRejected("no credit"), OperatorError("not installed")],
+)
+async def test_the_next_one_goes_on_and_stays(error: BotError) -> None:
     """It is told why, and the first one is not asked again."""
     rig = Rig([error], [])
     assert await rig.model.ask(PROMPT) == REPLY
@@ -58,6 +70,14 @@ async def test_the_last_error_counts_with_all_that_was_used() -> None:
     with pytest.raises(ModelRefused) as refused:
         await rig.model.ask(PROMPT)
     assert usage_of(refused.value) == Usage(21)
+
+
+async def test_the_last_one_that_cannot_be_asked_is_final() -> None:
+    """What it lacks is told."""
+    rig = Rig([ModelUnavailable("away")], [OperatorError("not installed")])
+    with pytest.raises(OperatorError, match="not installed"):
+        await rig.model.ask(PROMPT)
+    assert rig.asked == [1, 1]
 
 
 async def test_a_reply_carries_what_was_lost_before_it() -> None:

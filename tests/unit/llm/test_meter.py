@@ -107,6 +107,18 @@ async def test_a_model_without_a_price_is_named() -> None:
         await model.ask(PROMPT)
 
 
+async def test_a_reply_that_nobody_counted_is_not_free() -> None:
+    """A server that says nothing of tokens leaves the price unknown; an attempt that failed so cost nothing."""
+    meter = Meter(a_cent)
+    meter.begin(Amount(), WIDE)
+    model = Metered(Flaky(ModelUnavailable("away"), usage=Usage()), meter)
+    with pytest.raises(ModelUnavailable):
+        await model.ask(PROMPT)
+    assert meter.turn == Amount()
+    await model.ask(PROMPT)
+    assert meter.turn == Amount(Usage(), None)
+
+
 async def test_each_model_has_its_own_price() -> None:
     """The first model's lost tokens cost what it takes, the reply what the second takes."""
     prices = {"dear:a": 10.0, "cheap:b": 1.0}

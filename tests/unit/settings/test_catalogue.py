@@ -115,6 +115,20 @@ def test_the_operators_file_comes_first(tmp_path: Path) -> None:
     assert facts_of(spoken, catalogue, "openai-chat:llama").dialect == "json"
 
 
+def test_a_name_that_is_none_is_unknown() -> None:
+    """A command may ask for one that a pattern of the operator's lets through."""
+    for name in ("openai-chat:", f"openai:{'x' * 300}", "Odd:name"):
+        assert not facts_of(SETTINGS, load_catalogue(), name).known
+        assert reply_cap(SETTINGS, load_catalogue(), name) == 8_192
+
+
+def test_the_operators_file_may_be_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the files of keys may."""
+    (tmp_path / "ours.yaml").write_text("version: 1\nmodels: [{name: 'openai-chat:llama', window: 32000}]\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert load_catalogue(Path("~/ours.yaml")).entry("openai-chat:llama").window == 32_000
+
+
 def test_mistakes(tmp_path: Path) -> None:
     """A mistake is told with its place."""
     path = tmp_path / "models.yaml"

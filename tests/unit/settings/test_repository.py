@@ -54,6 +54,27 @@ def test_the_short_forms_of_a_set_up(text: str, commands: tuple[str, ...] | None
     assert parse_repository(f"version: 1\n{text}").setup.run == commands
 
 
+@pytest.mark.parametrize("mode", ["off", "'off'", "false", "read", "write"])
+def test_a_memory_bank_may_be_switched_off(mode: str) -> None:
+    """What YAML takes for `false` is the word that was meant."""
+    memory = parse_repository(f"version: 1\nmemory: {mode}").memory
+    assert memory == ("off" if mode == "false" else mode.strip("'"))
+
+
+@pytest.mark.parametrize("folder", ["memory-bank", "docs/ai/notes", ".clinerules/memory-bank", "a.b_c"])
+def test_a_memory_banks_folder_is_a_plain_path(folder: str) -> None:
+    """A folder below the top one, hidden or not."""
+    assert parse_repository(f"version: 1\nmemory_folder: {folder}").memory_folder == folder
+
+
+@pytest.mark.parametrize(
+    "folder", ["''", ".", "..", "../x", "/etc", "a/", "a//b", "a/../b", "a/./b", "'a b'", "a`b", "'*'"]
+)
+def test_no_other_folder_is_a_memory_bank(folder: str) -> None:
+    """Nothing leaves the repository, names all of it, or could be read as Markdown or a pattern."""
+    assert "`memory_folder`" in refusal(f"version: 1\nmemory_folder: {folder}")
+
+
 BOMB = "version: 1\na: &a [1,1]\nb: &b [*a,*a]\nc: &c [*b,*b]\n"
 
 
@@ -73,6 +94,7 @@ BOMB = "version: 1\na: &a [1,1]\nb: &b [*a,*a]\nc: &c [*b,*b]\n"
         ("version: 1\nlimits: {usd: .nan}", "`limits.usd`: "),
         ("version: 1\nlimits: {usd: .inf}", "`limits.usd`: "),
         ("version: 1\nlimits: {turns: -1}", "`limits.turns`: "),
+        ("version: 1\nmemory: on", ":2:1: `memory`: "),
         ("version: 1\nsandbox: none", ":2:1: `sandbox`: no such key"),
         ("version: 1\nallowed_bots: '*'", ":2:1: `allowed_bots`: no such key"),
         ("version: 1\nsetup: npm ci", "`setup`: is a group of settings, not a value"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bot.domain.command import Fix
 from bot.settings.record import settings_from_data, settings_to_data
 from bot.settings.repository import Check, RepositoryLimits, RepositorySettings, Setup
-from bot.settings.resolve import resolve
+from bot.settings.resolve import RunMemory, resolve
 from bot.settings.server import LimitsSection, ModelsSection, PullSection, SandboxSection, ServerSettings
 
 MODELS = st.sampled_from(["anthropic:claude-sonnet-4-5", "anthropic:claude-opus-5", "openai:x", "ollama:qwen"])
@@ -48,6 +48,8 @@ def repositories(draw: st.DrawFn) -> RepositorySettings:
         limits=limits,
         setup=setup,
         checks=checks,
+        memory=draw(st.sampled_from(["off", "read", "write"])),
+        memory_folder=draw(st.sampled_from(["memory-bank", "docs/notes"])),
         draft=maybe(st.booleans()),
     )
 
@@ -149,6 +151,13 @@ def test_what_applied_survives_its_record(server: ServerSettings, repository: Re
     """A run that is taken up again has the settings that it began with."""
     run = resolve(server, repository)
     assert settings_from_data(json.loads(json.dumps(settings_to_data(run)))) == run
+
+
+def test_a_record_without_a_memory_is_an_earlier_versions() -> None:
+    """A run that began before memory banks were known reads the usual one and leaves it alone."""
+    data = settings_to_data(resolve(ServerSettings(), None))
+    del data["memory"]
+    assert settings_from_data(data).memory == RunMemory("read", "memory-bank")
 
 
 def test_without_a_list_only_the_operators_model_counts() -> None:

@@ -1,15 +1,16 @@
 """A workshop in memory: working copies, a place for tools, a scripted model, and the desk that holds them."""
 
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
+from bot.agent.context.window import Window
 from bot.domain.messages import Message, Part, Prompt, Reply, TextPart, ToolCall, Usage
 from bot.domain.task import Run, Task
-from bot.errors import BranchMoved, ToolError
+from bot.errors import BranchMoved, RepositoryRefused, ToolError
 from bot.llm.base import Model, OnText
 from bot.llm.meter import Metered
 from bot.sandbox.base import Access, Change, Entry, ExecResult, FileContent, Hit, Level, Sandbox
@@ -148,11 +149,17 @@ class Copy:
         """Take the files of a commit."""
         self.files = dict(self.shop.commits[commit])
 
-    async def commit(self, message: str, author: Identity, at: datetime, *, parent: str) -> str | None:
-        """Keep the files where they differ from the parent's."""
-        if self.files == self.shop.commits[parent]:
+    async def commit(
+        self, message: str, author: Identity, at: datetime, *, parent: str, without: str | None = None
+    ) -> str | None:
+        """Keep the files where they differ from the parent's, but for those that are to stay as they are there."""
+        before, files = self.shop.commits[parent], self.files
+        if without is not None:
+            files = {path: data for path, data in files.items() if not path.startswith(f"{without}/")}
+            files |= {path: data for path, data in before.items() if path.startswith(f"{without}/")}
+        if files == before:
             return None
-        return self.shop.keep(self.files, author.name, message, at, parent)
+        return self.shop.keep(files, author.name, message, at, parent)
 
     async def push(self, commit: str, branch: str, *, expected: str | None) -> None:
         """Move a remote branch."""
@@ -179,6 +186,16 @@ class Copy:
     async def read_at(self, commit: str, path: str) -> bytes | None:
         """Read a file as of a commit."""
         return self.shop.commits[commit].get(path)
+
+    async def files_at(self, commit: str, folder: str) -> Mapping[str, int]:
+        """List the files in a folder as of a commit."""
+        above = "" if folder == "." else f"{folder}/"
+        found = {path.removeprefix(above): data for path, data in self.shop.commits[commit].items()}
+        return {
+            name: len(data)
+            for name, data in found.items()
+            if "/" not in name and above + name in self.shop.commits[commit]
+        }
 
     async def close(self) -> None:
         """Note it."""
@@ -211,6 +228,12 @@ class Shop:
     async def remote_head(self, task_id: str, origin: Origin, branch: str) -> str | None:
         """Say where a branch stands."""
         return self.branches.get(branch)
+
+    async def fetch(self, task_id: str, origin: Origin, branch: str) -> str:
+        """Say where a branch stands that is there."""
+        if branch not in self.branches:
+            raise RepositoryRefused(f"the repository has no branch `{branch}`")
+        return self.branches[branch]
 
     async def forget(self, task_id: str) -> None:
         """Note it."""
@@ -285,6 +308,7 @@ class World:
     settings: ServerSettings = field(default_factory=ServerSettings)
     commands: dict[str, Callable[[Copy], Awaitable[ExecResult] | ExecResult]] = field(default_factory=dict)
     price: float | None = 0.25
+    window: Window = field(default_factory=lambda: Window.of(200_000, 8_192))
     benches: list[Bench] = field(default_factory=list)
     accesses: list[Access] = field(default_factory=list)
     environments: PreparedFolders | None = None
@@ -314,6 +338,7 @@ class World:
             tools=tools,
             toolset=bind,
             model=lambda name, tell, meter: Metered(model, meter),
+            window=lambda name: self.window,
             price_usd=lambda name, usage: self.price,
             environments=self.environments,
             clock=self.clock,

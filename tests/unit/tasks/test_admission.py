@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.domain.ceilings import Ceilings
 from bot.domain.events import RunFinished
 from bot.domain.task import Run
 from bot.tasks.admission import FRUITLESS, Admission
@@ -60,14 +61,27 @@ class Worker:
     """One worker on a world."""
 
     def __init__(
-        self, world: World, folder: Path, name: str = "us", *, slots: int = 2, per_installation: int = 9
+        self,
+        world: World,
+        folder: Path,
+        name: str = "us",
+        *,
+        slots: int = 2,
+        per_installation: int = 9,
+        ceilings: Ceilings | None = None,
     ) -> None:
         self.world = world
         self.engine = Noting()
         script = Script(reply(write("new.txt", "a")), reply(finish()))
         self.liveness = Liveness(folder / "executors")
         self.admission = Admission(
-            world.desk(script), self.engine, self.liveness, name, slots=slots, per_installation=per_installation
+            world.desk(script),
+            self.engine,
+            self.liveness,
+            name,
+            slots=slots,
+            per_installation=per_installation,
+            ceilings=ceilings,
         )
 
     async def run(self, run_id: str) -> None:

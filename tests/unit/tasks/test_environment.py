@@ -21,7 +21,8 @@ from tests.unit.tasks.made import Copy, Script, Shop, World, finish, reply, writ
 from tests.unit.tasks.test_workflow import Death, Mortal
 
 CHECKED = "version: 1\n{more}checks:\n- name: tests\n  run: make test\n"
-SCRIPT = (reply(write("rose.txt", "wet")), reply(finish()))
+# Where there are checks, the first `finish` is refused, since the model ran none of them.
+SCRIPT = (reply(write("rose.txt", "wet")), reply(finish()), reply(finish()))
 
 
 def ended(code: int | None, text: str = "") -> ExecResult:

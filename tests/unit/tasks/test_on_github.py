@@ -59,6 +59,55 @@ async def test_unfinished_work_opens_nothing(world: World, begun: tuple[Task, Ru
     assert world.github.pulls == {}
 
 
+EARLY = "A limit was reached: turns: 2 of 2."
+
+
+async def test_what_a_limit_cut_short_is_offered_as_a_draft(world: World, begun: tuple[Task, Run]) -> None:
+    """It is a draft even where the operator wants none, says what it is, and is brought up to date like any other."""
+    task, one = begun
+    world.settings = ServerSettings(pull=PullSection(draft=False))
+    offered = replace(work(task, complete=False), early=EARLY)
+    first = await world.publisher().publish(task, one, offered)
+    [made] = world.github.pulls.values()
+    assert first == Published(made.number, made.url)
+    assert made.draft
+    assert f"**Unfinished.** {EARLY}" in made.body
+    await world.publisher().publish(task, one, work(task))
+    assert "Unfinished" not in world.github.pulls[made.number].body
+    assert len(world.github.pulls) == 1
+
+
+async def test_unfinished_work_beside_a_pull_request_opens_no_second_one(world: World, begun: tuple[Task, Run]) -> None:
+    """A task that has a pull request gets no other for what lies beside it; one without gets its first."""
+    task, one = begun
+    beside = replace(work(task, complete=False), early=EARLY, branch=f"{task.branch}-run1")
+    assert await world.publisher().publish(replace(task, pull_number=9), one, beside) is None
+    assert world.github.pulls == {}
+    await world.publisher().publish(task, one, beside)
+    assert [made.head_branch for made in world.github.pulls.values()] == [beside.branch]
+
+
+@pytest.mark.parametrize(
+    ("kind", "may"), [("none", True), ("ours", True), ("ready", False), ("theirs", False), ("closed", True)]
+)
+async def test_unfinished_work_goes_to_the_branch_only_while_it_is_a_draft(
+    world: World, begun: tuple[Task, Run], kind: str, *, may: bool
+) -> None:
+    """What people may merge at any time, and what is not ours, holds no unfinished work."""
+    task, _ = begun
+    if kind != "none":
+        marker = markers.make(task.id, "pull", await world.store.state_key())
+        world.github.pulls[9] = pull(
+            9,
+            task.branch,
+            body=marker,
+            author=Actor(1, "flora") if kind == "theirs" else US,
+            draft=kind != "ready",
+            state="closed" if kind == "closed" else "open",
+        )
+    assert await world.publisher().is_draft(task) is may
+
+
 async def test_a_persons_pull_request_keeps_its_text(world: World, begun: tuple[Task, Run]) -> None:
     """On a person's pull request the commit is all that changes."""
     task, one = begun

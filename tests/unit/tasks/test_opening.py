@@ -10,7 +10,7 @@ from bot.domain.messages import Message, Part, TextPart, ToolCall, ToolResult
 from bot.settings.resolve import resolve
 from bot.settings.server import ServerSettings
 from bot.tasks.engines.base import Step
-from bot.tasks.opening import HISTORY_CHARS, Prepared, _closed, begin, prepare, transcript_of
+from bot.tasks.opening import Prepared, _closed, begin, prepare, transcript_of
 from tests.unit.agent.made import broken_rules
 from tests.unit.tasks.made import World
 
@@ -95,7 +95,7 @@ async def told(world: World, key: str, **changes: object) -> Told:
 
     async def body(_: str, step: Step) -> None:
         scene = await world.scene(task, one, step)
-        settings, _at = await begin(scene)
+        settings = (await begin(scene)).settings
         prepared = await prepare(scene)
         found.append(Told(await transcript_of(scene, settings, prepared), prepared))
 
@@ -132,16 +132,15 @@ async def test_a_further_run_goes_on_from_the_last_transcript(world: World) -> N
     assert third.messages[0] == TOLD, "a run without messages does not hide the history before it"
 
 
-async def test_a_history_beyond_the_limit_begins_anew(world: World) -> None:
-    """A long history is left behind: the further run begins with the task."""
+async def test_a_history_of_any_length_is_taken_along(world: World) -> None:
+    """Where it does not fit into the window it is made shorter there, and people's words are kept."""
     await told(world, "first")
     task = await world.store.task_of(5_000_000_000, 7)
     assert task is not None
-    await world.store.save_messages(task.id, 1, 0, [TOLD, model(TextPart("x" * HISTORY_CHARS))])
+    await world.store.save_messages(task.id, 1, 0, [TOLD, model(TextPart("x" * 1_000_000))])
     again = await told(world, "second", request="More.")
-    assert len(again.messages) == 1
-    assert "Water the roses" in again.messages[0].text
-    assert "More." in again.messages[0].text
+    assert again.messages[0] == TOLD
+    assert len(again.messages) == 3
 
 
 async def test_others_commits_are_told(world: World) -> None:

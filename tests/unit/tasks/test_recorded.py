@@ -41,7 +41,7 @@ async def play(world: World, task: Task, one: Run, script: Script) -> Life:
         scene = await world.scene(task, one, step, script)
         await prepare(scene)
         guard = LimitGuard(WIDE)
-        model = RecordedModel(scene, "scripted:one", guard, started=START)
+        model = RecordedModel(scene, "scripted:one", guard, started=START, window=200_000)
         tools = RecordedToolset(scene, scene.lease.tools)
         for turn in (1, 2):
             life.replies.append(await model.ask(PROMPT))

@@ -17,11 +17,13 @@ from bot.domain.events import (
     PullOpened,
     RunEvent,
     RunFinished,
+    RunHeld,
     RunQueued,
     RunStarted,
     SetupFinished,
     ToolFinished,
 )
+from bot.domain.plan import PlanItem
 from bot.domain.task import Outcome
 from bot.github.comments import SetupRow
 from bot.tasks.standing import line_of, progress_view, stand
@@ -56,6 +58,19 @@ def test_a_queued_run_is_queued() -> None:
     """Before it starts a run has a place in the queue and no meter."""
     view = progress_view(stand(events(RunQueued("flora", "", 3)), 1), marker="<!-- m -->", word="/agent")
     assert (view.state, view.position, view.requester, view.meter) == ("queued", 3, "flora", None)
+
+
+def test_a_run_that_a_ceiling_holds_says_so_until_it_starts() -> None:
+    """Whose ceiling, how much, and when it begins anew; a start makes it old news."""
+    facts: list[Fact] = [RunQueued("flora", "", 0), RunHeld("repository", 5.0, "2026-12-01T00:00:00+00:00")]
+    view = progress_view(stand(events(*facts), 1), marker="", word="/agent")
+    assert view.state == "queued"
+    assert view.reason == (
+        "The daily ceiling of this repository, 5.00 US dollars, is reached. It begins anew on 2026-12-01 at 00:00 UTC, "
+        "and this run then starts by itself."
+    )
+    assert line_of(facts[1]) == "waits: the daily ceiling of this repository is reached"
+    assert progress_view(stand(events(*facts, STARTED), 1), marker="", word="/agent").reason == ""
 
 
 def test_a_working_run_has_a_meter() -> None:
@@ -124,11 +139,22 @@ def test_commands_are_evidence() -> None:
     ]
 
 
+def test_the_newest_plan_stands() -> None:
+    """A call that sets none leaves it as it is."""
+    first = ToolFinished(
+        1, 0, "update_plan", "2 items", is_error=False, seconds=0.1, plan=[{"text": "a", "done": False}]
+    )
+    newer = replace(first, turn=2, plan=[{"text": "a", "done": True}, {"text": "b", "done": False}])
+    read = ToolFinished(3, 0, "read", "a.py", is_error=False, seconds=0.1)
+    view = progress_view(stand(events(STARTED, first, newer, read), 1), marker="", word="/agent")
+    assert view.plan == [PlanItem("a", done=True), PlanItem("b", done=False)]
+
+
 def test_every_kind_of_fact_has_its_line() -> None:
     """Each kind of fact is known to the fold; a reply alone is no news."""
     facts: list[Fact] = [STARTED, said(1, None), check("before", 0), ended("done"), Notice("a"), SETUP, SKIPPED]
     assert [line_of(fact) is None for fact in facts] == [False, True, False, False, False, False, False]
-    assert len(KINDS) == 13
+    assert len(KINDS) == 14
 
 
 def test_a_set_up_has_its_line() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.events import BranchPushed, CheckFinished, PullOpened, RunFinished
-from bot.domain.messages import Prompt, Reply, Usage
+from bot.domain.messages import Prompt, Reply, ToolResult, Usage
 from bot.domain.task import Run, Task
 from bot.errors import BotError, ContextOverflow, ModelRefused, ModelRejected, ModelUnavailable, OperatorError
 from bot.llm.base import OnText
@@ -174,7 +174,7 @@ async def test_checks_are_run_before_and_after_and_leave_no_trace(world: World) 
     world.github.files[".github/issuewright.yml"] = CHECKED
     world.commands["make test"] = wetness
     task, one = await world.begin()
-    await whole(world, one, *SCRIPT)
+    await whole(world, one, *SCRIPT, SCRIPT[-1])
     facts = [event.fact for event in await world.store.events(task.id) if isinstance(event.fact, CheckFinished)]
     assert [(fact.phase, fact.exit_code) for fact in facts] == [("before", 1), ("after", 0)]
     assert world.shop.commits[world.shop.branches[task.branch]] == {"rose.txt": b"wet"}
@@ -187,9 +187,13 @@ async def test_a_failing_check_goes_back_to_the_model(world: World) -> None:
     world.commands["make test"] = wetness
     task, one = await world.begin()
     script = await whole(
-        world, one, reply(write("new.txt", "a")), reply(finish("Hm.")), *SCRIPT[:2], reply(finish("Now."))
+        world, one, reply(write("new.txt", "a")), *[reply(finish("Hm."))] * 2, *SCRIPT[:2], reply(finish("Now."))
     )
-    assert "dry roses" in script.prompts[2].messages[-1].text
+    refused = script.prompts[2].messages[-1].parts[0]
+    assert isinstance(refused, ToolResult)
+    assert refused.is_error
+    assert "you have not run `make test`" in refused.text
+    assert "dry roses" in script.prompts[3].messages[-1].text
     assert (await ended(world, task)).summary == "Now."
     assert broken_rules(list(await world.store.messages(task.id))) == []
 
@@ -199,7 +203,7 @@ async def test_checks_that_never_pass_end_after_three_rounds(world: World) -> No
     world.github.files[".github/issuewright.yml"] = CHECKED
     world.commands["make test"] = wetness
     task, one = await world.begin()
-    await whole(world, one, reply(write("new.txt", "a")), *(reply(finish(f"Try {count}")) for count in range(3)))
+    await whole(world, one, reply(write("new.txt", "a")), *(reply(finish(f"Try {count}")) for count in range(4)))
     assert (await ended(world, task)).outcome == "done"
     assert len(world.github.pulls) == 1
 
@@ -240,8 +244,11 @@ async def test_a_model_that_fails_keeps_what_was_done(world: World) -> None:
         ),
         (ModelUnavailable("It is busy"), "It is busy. It was asked several times; ask me again later."),
         (
-            ContextOverflow("9 tokens > 8"),
-            "The work became longer than what the model can read at once: 9 tokens > 8. Ask for less at a time.",
+            ContextOverflow("9 tokens > 8."),
+            (
+                "The conversation is too long for the model even after it was made shorter (ctx 1.5K/200K): 9 tokens > "
+                "8. Choose a model with a larger window, or a smaller task."
+            ),
         ),
         (ModelRefused("It declined"), "It declined"),
     ],
@@ -269,13 +276,50 @@ async def test_what_failed_replies_cost_is_in_the_account(world: World) -> None:
 
 
 async def test_a_limit_is_a_budget_that_is_reached(world: World) -> None:
-    """A limit ends the run as `budget`, with what was done on the branch."""
+    """A limit ends the run as `budget`; what was done is in a draft, and people hear how to go on."""
     world.settings = world.settings.model_copy(update={"limits": LimitsSection(turns=2)})
     task, one = await world.begin()
     await whole(world, one, *SCRIPT)
     fact = await ended(world, task)
     assert (fact.outcome, fact.reason) == ("budget", "A limit was reached: turns: 2 of 2.")
-    assert task.branch in world.shop.branches
+    assert world.shop.commits[world.shop.branches[task.branch]] == {"rose.txt": b"wet"}
+    [pull] = world.github.pulls.values()
+    assert (pull.head_branch, pull.draft) == (task.branch, True)
+    assert f"**Unfinished.** {fact.reason}" in pull.body
+    [told] = world.github.bodies(7)
+    assert f"What was done so far is in [#{pull.number}]" in told
+    assert "`/agent fix` goes on with a budget of its own" in told
+
+
+async def test_a_further_run_goes_on_from_the_draft(world: World) -> None:
+    """The next run begins on what the limit cut short; where it hits one too, all is on the same branch."""
+    world.settings = world.settings.model_copy(update={"limits": LimitsSection(turns=1)})
+    task, one = await world.begin()
+    await whole(world, one, reply(write("rose.txt", "wet")))
+    _, two = await world.begin("more")
+    await whole(world, two, reply(write("tulip.txt", "wet")))
+    assert (await ended(world, task, 2)).outcome == "budget"
+    assert world.shop.commits[world.shop.branches[task.branch]] == {"rose.txt": b"wet", "tulip.txt": b"wet"}
+    assert len(world.github.pulls) == 1
+    assert sorted(world.shop.branches) == sorted(["main", task.branch])
+
+
+async def test_a_limit_leaves_what_is_ready_for_review_alone(world: World) -> None:
+    """On a pull request that people may merge the unfinished work stays beside it, and they hear where."""
+    task, one = await world.begin()
+    await whole(world, one, *SCRIPT)
+    [ready] = world.github.pulls.values()
+    world.github.pulls[ready.number] = replace(ready, draft=False)
+    before = world.shop.branches[task.branch]
+    world.settings = world.settings.model_copy(update={"limits": LimitsSection(turns=1)})
+    _, two = await world.begin("more")
+    await whole(world, two, reply(write("tulip.txt", "wet")))
+    assert world.shop.branches[task.branch] == before
+    aside = f"agent/7-{task.id[:8]}-run2"
+    assert "tulip.txt" in world.shop.commits[world.shop.branches[aside]]
+    assert list(world.github.pulls) == [ready.number]
+    said = f"is on the branch `{aside}`. A further run begins on `{task.branch}`, without it."
+    assert said in world.github.bodies(7)[1]
 
 
 async def test_a_broken_file_of_the_repository_is_told_and_nothing_begins(world: World) -> None:
