@@ -37,7 +37,7 @@ class Circles:
 
         What was never seen before is progress, behind which the count begins anew. So does it behind a change of the
         work tree, since the same look then is another one: a linter may pass after each of many edits. Only the change
-        itself goes on being counted: to and fro is a circle too.
+        itself goes on being counted: back and forth is a circle too.
 
         Args:
             key: of the call with its result.
