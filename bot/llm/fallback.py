@@ -16,8 +16,8 @@ class Fallback:
     """Asks the next model where one cannot be had, and stays with it: its cache is warm, and the first one is away.
 
     Only what another provider may do better is a reason: no answer, a broken one, an account that may not ask, or an
-    SDK that is not installed. A
-    refusal is the model's own word, and a conversation that is too long is made shorter by who owns it.
+    SDK that is not installed. A refusal is the model's own word, and a conversation that is too long is made shorter by
+    who owns it.
     """
 
     def __init__(self, models: Sequence[Model], on_fall: OnFall) -> None:
