@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bot.workspace import atomic
 from bot.workspace.base import Credentials
 
 USER = "x-access-token"
@@ -37,10 +38,7 @@ def install(folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     script = folder / "askpass"
     if not script.exists() or script.read_text() != _SCRIPT:
-        made = folder / f"askpass.{os.getpid()}"
-        made.write_text(_SCRIPT)
-        made.chmod(0o700)
-        made.replace(script)
+        atomic.replace(script, _SCRIPT.encode(), 0o700)
     return script
 
 

@@ -13,7 +13,7 @@ from typing import IO, TypeVar
 from urllib.parse import urlsplit
 
 from bot.errors import OperatorError, RepositoryRefused, WorkspaceError
-from bot.workspace import askpass
+from bot.workspace import askpass, atomic
 from bot.workspace.base import Origin
 
 T = TypeVar("T")
@@ -251,9 +251,7 @@ class Git:
         path = self._state / "trusting.config"
         if not path.exists():
             self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
-            made = path.with_name(f"trusting.{os.getpid()}")
-            made.write_text("[safe]\n\tdirectory = *\n")
-            made.replace(path)
+            atomic.replace(path, b"[safe]\n\tdirectory = *\n")
         return path
 
 

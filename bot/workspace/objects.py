@@ -3,13 +3,13 @@
 import hashlib
 import os
 import re
-import secrets
 import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.errors import WorkspaceError
+from bot.workspace import atomic
 from bot.workspace.base import Identity
 
 # Speed counts more than size: these objects live as long as the task.
@@ -40,11 +40,11 @@ class ObjectStore:
         for name in ("objects/info", "objects/pack", "refs/heads", "refs/agent", "info"):
             (self.git_dir / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         self.git_dir.chmod(0o700)
-        _replace(self.git_dir / "config", _CONFIG)
-        _replace(self.git_dir / "HEAD", b"ref: refs/heads/none\n")
-        _replace(self.git_dir / "info" / "attributes", ATTRIBUTES)
+        atomic.replace(self.git_dir / "config", _CONFIG)
+        atomic.replace(self.git_dir / "HEAD", b"ref: refs/heads/none\n")
+        atomic.replace(self.git_dir / "info" / "attributes", ATTRIBUTES)
         if borrowed is not None:
-            _replace(self._objects / "info" / "alternates", os.fsencode(borrowed) + b"\n")
+            atomic.replace(self._objects / "info" / "alternates", os.fsencode(borrowed) + b"\n")
 
     def write(self, kind: str, data: bytes, *, known: str | None = None) -> str:
         """Keep an object and return its id.
@@ -61,7 +61,7 @@ class ObjectStore:
             return digest
         path.parent.mkdir(mode=0o700, exist_ok=True)
         compressor = zlib.compressobj(_LEVEL)
-        _replace(path, compressor.compress(header) + compressor.compress(data) + compressor.flush())
+        atomic.replace(path, compressor.compress(header) + compressor.compress(data) + compressor.flush())
         return digest
 
     def commit(self, tree: str, parent: str | None, author: Identity, at: datetime, message: str) -> str:
@@ -75,7 +75,7 @@ class ObjectStore:
         """Set a ref."""
         path = self.git_dir / ref
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _replace(path, commit.encode() + b"\n")
+        atomic.replace(path, commit.encode() + b"\n")
 
     def ref(self, name: str) -> str | None:
         """Read a ref that `point` wrote."""
@@ -91,13 +91,6 @@ def blob_id(size: int, read: Callable[[int], bytes]) -> str:
     while chunk := read(_CHUNK):
         digest.update(chunk)
     return digest.hexdigest()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    made = path.with_name(f"tmp_{secrets.token_hex(8)}")
-    with made.open("xb") as file:
-        file.write(data)
-    made.replace(path)
 
 
 def _plain(text: str) -> str:

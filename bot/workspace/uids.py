@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.errors import OperatorError, WorkspaceError
+from bot.workspace import atomic
 from bot.workspace.locks import locked
 
 POOL = range(60_000, 60_064)
@@ -40,9 +41,7 @@ def _choose(tasks: Path, record: Path, pool: Sequence[int]) -> int:
     free = next((uid for uid in pool if uid not in used), None)
     if free is None:
         raise WorkspaceError(f"all {len(pool)} uids belong to tasks; forget finished ones or enlarge the pool")
-    made = record.with_name(f"{_RECORD}.new")
-    made.write_text(f"{free}\n")
-    made.replace(record)
+    atomic.replace(record, f"{free}\n".encode())
     return free
 
 
