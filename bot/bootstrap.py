@@ -1,24 +1,24 @@
-"""Puts everything together: the only module that names concrete classes, imported when they are asked for."""
+"""Puts everything together: with `serving` the only module that names concrete classes; imported when asked for."""
 
 import os
 import random
-import socket
 import sys
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot import log
-from bot.domain.ceilings import Ceilings
 from bot.errors import OperatorError
 from bot.facts import price, reply_cap, usable_window
 from bot.github.base import GitHubApp
 from bot.models import check_provider, make_model
+from bot.providers import load_sdk
 from bot.redaction import register_secret
 from bot.sandbox.base import Access, Place, Sandbox
 from bot.sandbox.choose import Chosen
@@ -27,11 +27,7 @@ from bot.settings.load import NO_SANDBOX, environment, load_server, secret_value
 from bot.settings.resolve import RunSettings
 from bot.settings.server import ServerSettings
 from bot.store.base import DeliveryStore, TaskStore
-from bot.tasks.admission import Admission
 from bot.tasks.desk import Desk, Publisher, Shelter
-from bot.tasks.engines.base import Engine
-from bot.tasks.inlet import Inlet
-from bot.tasks.intake import Intake
 from bot.tools.base import FileLedger, Tool, ToolContext, Toolset
 from bot.workspace.base import Opened, Workspaces
 
@@ -42,8 +38,6 @@ WORK_TREE = "/work/tree"
 """Where commands find every task's tree, if the sandbox can choose: what a set-up makes then fits the next task too."""
 _SELF_TESTS = 1000
 """Uids for self-tests, so that two servers that start at once do not end each other's."""
-DRAIN_S = 30.0
-"""Seconds that steps in flight have at a shutdown."""
 Bind = Callable[[Sequence[Tool], Sandbox, FileLedger], Toolset]
 
 
@@ -148,6 +142,17 @@ def make_checkout(settings: ServerSettings) -> Workspaces:
     return InPlaceWorkspaces(settings.state_dir, max_files=place.max_files, max_bytes=place.max_mib << 20)
 
 
+def warm(settings: ServerSettings) -> None:
+    """Import the model's SDK on a thread, beside what is waited for now; the first request tells what is amiss."""
+
+    def load() -> None:
+        with suppress(Exception):
+            load_sdk(settings.models.act)
+
+    # No daemon: an interpreter that ends in the midst of an import of native code may crash.
+    Thread(target=load, name="sdk").start()
+
+
 async def choose_sandbox(settings: ServerSettings) -> Chosen:
     """Try what can shut commands in on this machine, and take the strongest; takes half a second."""
     from bot.sandbox.choose import choose
@@ -205,6 +210,7 @@ def sandboxes(settings: ServerSettings, chosen: Chosen) -> Callable[[Opened, Acc
             files=way.files,
             # Without a wall there is nothing to let out of.
             proxy=way.proxy if chosen.level != "none" else None,
+            parallel=access.parallel,
         )
         sandbox = ProcessSandbox(place, chosen.confinement, limits=limits)
         await sandbox.start()
@@ -235,10 +241,10 @@ def _network(settings: ServerSettings) -> "Network":
 
 
 def offered_tools(settings: RunSettings) -> Sequence[Tool]:
-    """Choose the tools that are offered: all of them, until there are modes."""
+    """Make all tools; what a phase of the run is offered, it chooses from them."""
     from bot.tools.standard import standard_tools
 
-    return standard_tools(command_s=settings.limits.command_s)
+    return standard_tools(command_s=settings.limits.command_s, checks=settings.checks, network=settings.network)
 
 
 def bind(tools: Sequence[Tool], sandbox: Sandbox, ledger: FileLedger) -> Toolset:
@@ -278,64 +284,3 @@ def make_desk(
         environments=PreparedFolders(settings.state_dir),
         clock=now,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A running server's parts."""
-
-    settings: ServerSettings
-    stores: Stores
-    app: GitHubApp
-    desk: Desk
-    intake: Intake
-    inlet: Inlet
-    admission: Admission
-    chosen: Chosen
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Work from here on, and let steps in flight end at the close."""
-        await self.admission.start()
-        self.inlet.start()
-        try:
-            yield
-        finally:
-            await self.inlet.stop()
-            await self.admission.stop(grace_s=DRAIN_S)
-            await self.app.close()
-            await self.stores.close()
-
-
-def make_server(
-    settings: ServerSettings, chosen: Chosen, *, around: Callable[[Engine], Engine] | None = None
-) -> Server:
-    """Put a server together; nothing runs yet.
-
-    Args:
-        settings: the operator's.
-        chosen: what shuts commands in.
-        around: wraps the engine, for tests that end the process at a chosen step.
-    """
-    from bot.tasks.engines.dbos import DbosEngine
-    from bot.tasks.liveness import Liveness
-    from bot.tasks.on_github import GitHubPublisher
-
-    stores, app = open_stores(settings), make_app(settings)
-    publisher = GitHubPublisher(stores.tasks, app, settings, shelter=shelter(chosen))
-    desk = make_desk(settings, stores.tasks, publisher, chosen)
-    executor = f"{socket.gethostname()}-{os.getpid()}-{new_id()[:8]}"
-    url = settings.database_url.get_secret_value() if settings.database_url else None
-    engine: Engine = DbosEngine(settings.state_dir, url, executor)
-    admission = Admission(
-        desk,
-        around(engine) if around else engine,
-        Liveness(settings.state_dir / "executors"),
-        executor,
-        slots=settings.worker.tasks,
-        per_installation=settings.worker.per_installation,
-        ceilings=Ceilings(settings.daily.usd, settings.daily.usd_per_installation, settings.daily.usd_per_repository),
-    )
-    intake = Intake(stores.tasks, app, settings, ids=new_id, clock=now, stop=lambda run_id: desk.stop_of(run_id).set())
-    inlet = Inlet(stores.deliveries, intake, now, queued=admission.wake)
-    return Server(settings, stores, app, desk, intake, inlet, admission, chosen)

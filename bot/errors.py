@@ -30,6 +30,7 @@ BotError                            everything we raise on purpose
 
 Interrupt                           not a BotError: `except BotError` cannot swallow it
 ├── LimitReached
+├── Waits                           people have to decide or answer first
 └── Cancelled
 """
 
@@ -192,6 +193,20 @@ class LimitReached(Interrupt):
 
 def _figure(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"  # noqa: PLR2004 - from here on, digits in groups
+
+
+class Waits(Interrupt):
+    """People have to decide or answer something before the run can go on; the text says what, as a sentence."""
+
+    def __init__(self, text: str, seen: int = 0) -> None:
+        """Say what is waited for.
+
+        Args:
+            text: a sentence.
+            seen: the last inbox item that was there when it was put to the people, so that no answer is among these.
+        """
+        super().__init__(text)
+        self.seen = seen
 
 
 class Cancelled(Interrupt):

@@ -78,12 +78,18 @@ def lacking(settings: ServerSettings) -> list[str]:
     """
     catalogue = load_catalogue(settings.models.catalogue)
     meter, told = Meter(price(settings, catalogue)), []
-    for name in dict.fromkeys((settings.models.act, *settings.models.fallback)):
+    for name in dict.fromkeys(_named(settings)):
         try:
             _metered(settings, catalogue, name, meter)
         except OperatorError as error:
             told.append(f"{error}.")
     return told
+
+
+def _named(settings: ServerSettings) -> list[str]:
+    """List the models that runs may ask; without plans, none that makes them."""
+    planner = [] if settings.mode == "act" else [settings.models.planner]
+    return [settings.models.act, *planner, *settings.models.fallback]
 
 
 def require(settings: ServerSettings) -> None:

@@ -172,6 +172,18 @@ def _google(settings: ServerSettings, wanted: Wanted) -> Model:
     return renewing(model, key)
 
 
+def load_sdk(name: str) -> None:
+    """Import what speaks to a configured model."""
+    match name.partition(":")[0]:
+        case "anthropic" | "bedrock" | "vertex":
+            from bot.llm.anthropic import load_sdk
+        case "google":
+            from bot.llm.google import load_sdk
+        case _:
+            from bot.llm.openai_client import load_sdk
+    load_sdk()
+
+
 MAKERS: Mapping[str, Callable[[ServerSettings, Wanted], Model]] = {
     "anthropic": _anthropic,
     "bedrock": _bedrock,

@@ -34,14 +34,14 @@ This page is written by `tests/test_docs.py` from the commands themselves.
 
 ## On GitHub
 A comment of which the first line begins with `{word}` is a command. What is quoted, in code, in a list or a heading is
-talk about commands. Adding the label `{label}` to an issue is the same as `{word} fix`.
+talk about commands. Adding the label `{label}` to an issue asks for work too, planned first where the mode says so.
 
 | comment | what happens |
 |---|---|
 {rows}
 
-`fix` and `stop` need write access to the repository, `status` and `help` read access, asked of GitHub at that moment. A
-second `fix` while the task runs is told to the running task. Removing the label, or closing the thread, stops the run.
+`fix`, `answer` and `stop` need write access to the repository, `status` and `help` read access, asked of GitHub at that
+moment. A second `fix` while it runs is told to the running task. Removing the label, or closing the thread, stops it.
 
 ## In the terminal
 {exits}

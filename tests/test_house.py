@@ -205,7 +205,6 @@ def test_the_license_is_there() -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        "agent/prompts/*.md",
         "agent/prompts/*.md.j2",
         "cli/demo/script.yaml",
         "cli/demo/project/tests/test_cart.py",

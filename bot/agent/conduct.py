@@ -1,11 +1,13 @@
 """How a model conducts itself: going in circles, saying nothing, finishing before the checks have run."""
 
+import re
 from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Literal
 
 from bot.domain.messages import Reply
 from bot.errors import LimitReached
+from bot.projects.checks import FoundCheck
 from bot.tools.base import ToolOutput
 
 REPEATS_WARN = 3
@@ -18,6 +20,9 @@ NUDGES = 2
 """Replies without a call that are answered with a nudge; the next one is taken as the final answer."""
 EMPTIES = 2
 """Replies with nothing in them behind which the same is asked again; the next one counts as one without a call."""
+
+PROSE = (".adoc", ".md", ".rst")
+"""How names of files end whose changes no test that was only found says anything about."""
 
 Answer = Literal["act", "again", "nudge", "done"]
 """What to do about a reply: run its calls; ask the same again, as if it had not come; nudge; take it as the end."""
@@ -93,13 +98,15 @@ class Silence:
 class Finishing:
     """Knows which checks the model has not run since it last edited a file."""
 
-    def __init__(self, checks: Sequence[str]) -> None:
+    def __init__(self, checks: Sequence[str], found: Sequence[FoundCheck] = ()) -> None:
         """Begin.
 
         Args:
             checks: commands of the repository's checks; none where the model cannot run commands.
+            found: checks that nobody named: what does as much counts too, and texts alone need none.
         """
-        self._checks = {_plain(check): check for check in checks}
+        self._alike = {_plain(check.command): re.compile(check.alike or "(?!)") for check in found}
+        self._checks = {_plain(check): check for check in [*checks, *(check.command for check in found)]}
         self._due: set[str] = set()
         self._was_refused = False
 
@@ -109,10 +116,14 @@ class Finishing:
         A command may have changed files too, but then it is more often a check than an edit, and counts as none.
         """
         if output.changed:
-            self._due = set(self._checks)
+            is_code = any(not path.endswith(PROSE) for path in output.changed)
+            self._due |= {check for check in self._checks if is_code or check not in self._alike}
         if output.command is not None:
             command = _plain(output.command)
-            self._due -= {check for check in self._due if check in command}
+            self._due -= {check for check in self._due if self._is_run_by(check, command)}
+
+    def _is_run_by(self, check: str, command: str) -> bool:
+        return check in command or (check in self._alike and self._alike[check].search(command) is not None)
 
     def refusal(self) -> str:
         """Return why the model may not finish yet, once in a run; empty where it may."""
@@ -121,8 +132,8 @@ class Finishing:
         self._was_refused = True
         listed = ", ".join(f"`{written}`" for check, written in self._checks.items() if check in self._due)
         return (
-            f"Not finished yet: since your last edit you have not run {listed}. Run that, look at what it says, and "
-            "call `finish` again. If it cannot be run here, call `finish` again and say so in the summary."
+            f"Not finished yet: since your last edit you have not run {listed}. Call `checks`, look at what it "
+            "says, and call `finish` again. If it cannot be run here, call `finish` again and say so in the summary."
         )
 
 

@@ -49,7 +49,7 @@ class LimitGuard:
         self.spent = Spent()
         self._format_errors = 0
         self._circles = Circles()
-        self._told: set[str] = set()
+        self._told: set[tuple[str, str]] = set()
 
     def check(self) -> None:
         """Raise LimitReached where the next request would go beyond a limit."""
@@ -57,15 +57,15 @@ class LimitGuard:
             if used >= limit:
                 raise LimitReached(what, used, limit)
 
-    def nearing(self) -> Sequence[str]:
-        """Return a line for the model for each limit that comes near, each once in a run."""
+    def nearing(self, ending: str) -> Sequence[str]:
+        """Return a line for the model for each limit that comes near, each once to who ends with this tool."""
         lines = []
         for what, used, limit, words in self._figures():
-            if used >= NEARING * limit and what not in self._told:
-                self._told.add(what)
+            if used >= NEARING * limit and (what, ending) not in self._told:
+                self._told.add((what, ending))
                 lines.append(
                     f"The harness: {words} are used. At the limit your work is taken as it stands, so come to an end: "
-                    "complete what you have begun, check it, and call `finish`."
+                    f"complete what you have begun, check it, and call `{ending}`."
                 )
         return lines
 

@@ -5,14 +5,16 @@ from dataclasses import dataclass, replace
 
 from bot.agent.conduct import Finishing, Silence
 from bot.agent.context.conversation import Context
-from bot.agent.dispatch import Dispatched, dispatch, refuse
+from bot.agent.dispatch import Dispatched, Together, dispatch, refuse
 from bot.agent.journal import Journal
 from bot.agent.limits import LimitGuard
+from bot.agent.modes import ACT, Phase
+from bot.agent.transcript import say
 from bot.domain.messages import Message, Reply, TextPart
+from bot.domain.proposal import Proposal
 from bot.errors import ModelRefused
-from bot.tools.base import Toolset
+from bot.tools.base import ToolOutput, Toolset
 
-NUDGE = "Your last reply called no tool. Go on with the task, or call `finish` with a summary if it is done."
 AGAIN = "You made this very call before and it gave this very result. Try something else."
 Listen = Callable[[int], Awaitable[Sequence[str]]]
 """Gives what people said since the last turn, oldest first; raises Cancelled where one said stop."""
@@ -30,13 +32,17 @@ class Finished:
     summary: str
     """The model's own account."""
     said_so: bool
-    """Whether it called `finish`; otherwise it only stopped calling tools."""
+    """Whether it called the tool for that; otherwise it only stopped calling tools."""
+    proposal: Proposal | None = None
+    """The plan, where it was made."""
+    question: str = ""
+    """What people are asked; empty where nothing is."""
 
 
 class Agent:
     """One model with its tools, working on one transcript."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the loop is where all of these meet
         self,
         context: Context,
         toolset: Toolset,
@@ -45,6 +51,8 @@ class Agent:
         *,
         finishing: Finishing,
         journal: Journal,
+        phase: Phase = ACT,
+        together: Together | None = None,
     ) -> None:
         """Put the parts together.
 
@@ -55,6 +63,8 @@ class Agent:
             listen: gives what people say meanwhile.
             finishing: knows the checks that are due before the end.
             journal: takes note of what was done.
+            phase: plan or work.
+            together: runs neighbouring commands of a reply side by side; None leaves each of them alone.
         """
         self._context = context
         self._toolset = toolset
@@ -62,12 +72,13 @@ class Agent:
         self._listen = listen
         self._finishing = finishing
         self._journal = journal
+        self._phase = phase
+        self._together = together
 
-    async def run(self, system: str, transcript: list[Message]) -> Finished:
+    async def run(self, transcript: list[Message]) -> Finished:
         """Go on from the transcript until the model is done.
 
         Args:
-            system: the system prompt; the same for the whole task.
             transcript: oldest first, ends with a user message; messages are appended to it, and where it no longer
                 fits into the model's window, older ones are replaced.
 
@@ -81,11 +92,11 @@ class Agent:
         is_sent = False
         while True:
             if not is_sent:
-                _add(transcript, [heard(text) for text in await self._listen(self._guard.spent.turns + 1)])
+                say(transcript, [heard(text) for text in await self._listen(self._guard.spent.turns + 1)])
             self._guard.check()
             if not is_sent:
-                _add(transcript, self._guard.nearing())
-            reply = await self._context.ask(system, self._toolset.specs, transcript)
+                say(transcript, self._guard.nearing(self._phase.ending))
+            reply = await self._context.ask(self._phase.system, self._toolset.specs, transcript)
             if reply.stop == "refusal":
                 raise ModelRefused(reply.message.text or "The model declined to answer.")
             answer = silence.judge(reply)
@@ -100,7 +111,7 @@ class Agent:
             elif answer == "done":
                 return Finished(reply.message.text, said_so=False)
             else:
-                transcript.append(Message("user", (TextPart(NUDGE),)))
+                transcript.append(Message("user", (TextPart(self._phase.nudge),)))
 
     async def _act(self, reply: Reply, transcript: list[Message]) -> Finished | None:
         calls = reply.message.calls
@@ -108,14 +119,15 @@ class Agent:
             transcript.append(Message("user", refuse(calls)))
             self._guard.formatted(well=False)
             return None
-        outcome = await dispatch(self._guard.spent.turns, calls, self._toolset)
+        outcome = await dispatch(self._guard.spent.turns, calls, self._toolset, self._together)
         for output in outcome.outputs:
             self._finishing.acted(output)
             self._journal.acted(output)
-        if outcome.summary is not None:
-            if not (refusal := self._finishing.refusal()):
+        if outcome.ending is not None:
+            is_question = outcome.ending.question is not None
+            if is_question or not (refusal := self._finishing.refusal()):
                 transcript.append(Message("user", outcome.results))
-                return Finished(outcome.summary, said_so=True)
+                return _finished(outcome.ending)
             outcome = _unfinished(outcome, refusal)
         transcript.append(Message("user", outcome.results))
         self._guard.formatted(well=outcome.readable)
@@ -130,17 +142,16 @@ class Agent:
         return None
 
 
+def _finished(ending: ToolOutput) -> Finished:
+    """Say how the loop ended by a call."""
+    summary = "" if ending.proposal or ending.question else ending.text
+    return Finished(summary, said_so=True, proposal=ending.proposal, question=ending.question or "")
+
+
 def _unfinished(outcome: Dispatched, refusal: str) -> Dispatched:
     """Answer `finish` with why the work goes on."""
     results = tuple(
         replace(result, text=refusal, is_error=True) if output.finished else result
         for result, output in zip(outcome.results, outcome.outputs, strict=True)
     )
-    return replace(outcome, results=results, summary=None)
-
-
-def _add(transcript: list[Message], texts: Sequence[str]) -> None:
-    """Add words to the last message, which is the user's and was not sent yet."""
-    if texts:
-        parts = transcript[-1].parts
-        transcript[-1] = Message("user", (*parts, *(TextPart(text) for text in texts)))
+    return replace(outcome, results=results, ending=None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot import bootstrap, log
-from bot.cli.play import play
+from bot.cli.delivery import play
 from bot.cli.sandboxing import sheltered
 from bot.cli.screen import Screen, exit_code
 from bot.domain.task import Run

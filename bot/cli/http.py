@@ -8,7 +8,7 @@ from types import FrameType
 import uvicorn
 from starlette.types import ASGIApp
 
-from bot import __version__, bootstrap
+from bot import __version__, bootstrap, serving
 from bot.web.app import Services, create_app
 from bot.web.webhook import understanding
 
@@ -17,7 +17,7 @@ GRACE_S = 35
 
 
 def web_app(
-    server: bootstrap.Server,
+    server: serving.Server,
     *,
     missing: Sequence[str] = (),
     running: Callable[[], AbstractAsyncContextManager[None]] | None = None,

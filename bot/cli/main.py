@@ -1,16 +1,23 @@
 """The `issuewright` command: declares what there is, and turns errors into exit codes."""
 
+import gc
+import itertools
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from bot import __version__
+from bot.domain.task import Mode
 from bot.errors import BotError, OperatorError
 
 EXITS = """Exit codes: 0 done, 1 task failed, 2 usage, 3 waiting for a person, 4 configuration or permission,
 5 budget reached, 130 stopped."""
+
+GARBAGE = 100_000
+"""Objects that are made, and not freed, before the youngest are looked through for garbage."""
 
 app = typer.Typer(
     name="issuewright",
@@ -68,7 +75,18 @@ def demo(
     raise typer.Exit(story.play(cast=cast, port=port, stay=stay, state=state, as_json=json))
 
 
-@app.command()
+class _Resuming(TyperCommand):
+    """A command of which `--resume` may stand without a task: then the newest is meant."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # what it is
+        """Put in what is left out."""
+        following = [*args[1:], "--"]
+        bare = [word == "--resume" and after.startswith("-") for word, after in zip(args, following, strict=True)]
+        words = (["--resume", "newest"] if left_out else [word] for word, left_out in zip(args, bare, strict=True))
+        return super().parse_args(ctx, [*itertools.chain(*words)])
+
+
+@app.command(cls=_Resuming)
 def run(
     repo: Annotated[Path, typer.Option(help="A git repository on this machine.")] = Path(),
     issue: Annotated[Path | None, typer.Option(help="A Markdown file: title in the first line, text below it.")] = None,
@@ -84,11 +102,31 @@ def run(
             "commands, all = ask nothing."
         ),
     ] = "edits",
+    mode: Annotated[
+        Mode | None,
+        typer.Option(
+            help="plan = show a plan and ask, auto = ask only where the plan needs a decision, act = no plan. A new "
+            "task acts, a resumed one keeps its mode.",
+            show_default=False,
+        ),
+    ] = None,
     config: Config = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[TASK]",
+            help="Go on with a task after Ctrl-C, a kill or a failure, by the first digits of its id; without them "
+            "with the newest that is not done. `--task` and `--issue` then say what else to do.",
+            show_default=False,
+        ),
+    ] = None,
     state: Annotated[Path | None, typer.Option(help="Where work and records are kept.", show_default=False)] = None,
     json: Json = False,
 ) -> None:
-    """Work on a repository of this machine, without GitHub; the result is a branch in it."""
+    """Work on a repository of this machine, without GitHub; the result is a branch in it.
+
+    Ctrl-C stops and keeps what was done; a second one leaves at once. Either way, `--resume` goes on.
+    """
     from bot.cli.run import work
 
     raise typer.Exit(
@@ -99,9 +137,11 @@ def run(
             model=model,
             in_place=in_place,
             approve=approve,
+            mode=mode,
             config=config,
             state=state,
             as_json=json,
+            resume=resume,
         )
     )
 
@@ -157,7 +197,10 @@ def ci(
     model: Annotated[str | None, typer.Option(help="The model, as anthropic:NAME.")] = None,
     json: Json = False,
 ) -> None:
-    """Work on the event that started this GitHub Actions job."""
+    """Work on the event that started this GitHub Actions job.
+
+    A job has no memory: nothing waits for people, and `mode: plan` is refused.
+    """
     from bot.cli.ci import job
 
     raise typer.Exit(job(config=config, model=model, as_json=json))
@@ -165,6 +208,8 @@ def ci(
 
 def main() -> None:
     """Run the command; what we raise on purpose becomes one line and an exit code."""
+    # What imports make stays: looking through it for garbage at every 700 objects costs a quarter of a start.
+    gc.set_threshold(GARBAGE)
     try:
         app()
     except OperatorError as error:
@@ -175,3 +220,6 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        # Else the interpreter looks through all of it once more before it ends, for half a second.
+        gc.freeze()

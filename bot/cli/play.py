@@ -1,80 +1,51 @@
-"""What `receive` and `ci` share: one delivery through the same intake as a webhook, worked on in this process."""
+"""What `run`, `receive` and `ci` share: one run, worked on in this process while its events are shown."""
 
 import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
+from types import FrameType
 
 from bot import bootstrap
-from bot.cli.screen import Screen
+from bot.cli.screen import EXIT_CODES, Screen
 from bot.domain.task import Run
-from bot.github.base import GitHubApp
-from bot.sandbox.choose import Chosen
-from bot.settings.server import ServerSettings
-from bot.store.base import Delivery
-from bot.tasks.intake import Handled, Intake
-from bot.tasks.liveness import Liveness
-from bot.tasks.on_github import GitHubPublisher
 from bot.tasks.oneshot import OneShot
 
 
-@dataclass(frozen=True, slots=True)
-class Played:
-    """What one delivery led to."""
+async def worked(
+    shot: OneShot, run: Run, screen: Screen, stores: bootstrap.Stores, *, after: int = 0, again: str = ""
+) -> Run:
+    """Work on a run while its events are shown.
 
-    handled: Handled
-    run: Run | None
-    """The finished run; None where the delivery began none."""
-    stores: bootstrap.Stores
+    The first interrupt asks it to stop and keeps what was done; the second one ends the process as a kill would, which
+    loses nothing that is recorded.
 
-
-async def play(
-    settings: ServerSettings,
-    stores: bootstrap.Stores,
-    app: GitHubApp,
-    delivery: Delivery,
-    screen: Screen,
-    *,
-    chosen: Chosen,
-    ids: Callable[[], str],
-    served: bool,
-) -> Played:
-    """Hand a delivery to intake and work on what it begins."""
-    publisher = GitHubPublisher(stores.tasks, app, settings, shelter=bootstrap.shelter(chosen))
-    desk = bootstrap.make_desk(settings, stores.tasks, publisher, chosen)
-    intake = Intake(
-        stores.tasks,
-        app,
-        settings,
-        ids=ids,
-        clock=bootstrap.now,
-        stop=lambda run_id: desk.stop_of(run_id).set(),
-        served=served,
-    )
-    handled = await intake.handle(delivery)
-    accepted = handled.accepted
-    if accepted is None or accepted.kind == "joined":
-        screen.say(handled.note)
-        return Played(handled, None, stores)
-    shot = OneShot(desk, Liveness(settings.state_dir / "executors"), executor())
-    run = await worked(shot, accepted.run, screen, stores)
-    return Played(handled, run, stores)
-
-
-async def worked(shot: OneShot, run: Run, screen: Screen, stores: bootstrap.Stores) -> Run:
-    """Work on a run while its events are shown; the first interrupt asks it to stop and keeps what was done."""
+    Args:
+        shot: works.
+        run: on this.
+        screen: shows it.
+        stores: where its events come from.
+        after: the position in its task's stream from which on events are shown.
+        again: the command that goes on with it; empty where there is none.
+    """
     loop = asyncio.get_running_loop()
     stopping: set[asyncio.Task[None]] = set()
 
+    def leave(_number: int, _frame: FrameType | None) -> None:
+        os.write(sys.stderr.fileno(), f"\nLeft{f'; `{again}` goes on' if again else ''}.\n".encode())
+        os._exit(EXIT_CODES["stopped"])
+
     def stop() -> None:
-        stopping.add(loop.create_task(shot.stop(run)))
-        loop.remove_signal_handler(signal.SIGINT)
+        if not stopping:
+            screen.say("\nStopping; what was done is kept. Ctrl-C once more leaves at once.", "yellow")
+            stopping.add(loop.create_task(shot.stop(run)))
+            loop.remove_signal_handler(signal.SIGINT)
+            signal.signal(signal.SIGINT, leave)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    shown = asyncio.create_task(screen.follow(stores.tasks, run))
+    shown = asyncio.create_task(screen.follow(stores.tasks, run, after=after))
     try:
         done = await shot.work(run)
         await asyncio.wait_for(shown, 10)
@@ -83,6 +54,7 @@ async def worked(shot: OneShot, run: Run, screen: Screen, stores: bootstrap.Stor
         await asyncio.gather(shown, *stopping, return_exceptions=True)
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     return done
 
 

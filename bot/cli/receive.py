@@ -5,7 +5,7 @@ import hashlib
 from pathlib import Path
 
 from bot import bootstrap
-from bot.cli.play import play as play_delivery
+from bot.cli.delivery import play as play_delivery
 from bot.cli.sandboxing import sheltered
 from bot.cli.screen import Screen, exit_code
 from bot.errors import OperatorError

@@ -10,6 +10,7 @@ from bot.settings.server import ServerSettings
 
 def sheltered(settings: ServerSettings, say: Callable[[str], None]) -> Chosen:
     """Choose what shuts commands in, and say what it is and what it lacks."""
+    bootstrap.warm(settings)
     chosen = asyncio.run(bootstrap.choose_sandbox(settings))
     tell(chosen, say)
     return chosen

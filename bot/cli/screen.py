@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bot.domain.context import ContextMeter, thousands
-from bot.domain.events import ModelReplied, RunEvent, RunFinished, kind_of, to_data
+from bot.domain.events import ModelReplied, PlanProposed, RunEvent, RunFinished, kind_of, to_data
 from bot.domain.task import Outcome, Run
 from bot.log import inert, inert_json
 from bot.redaction import mask, masked
@@ -47,6 +47,10 @@ class Screen:
             sys.stdout.flush()
         elif isinstance(event.fact, ModelReplied):
             self._line(event, _meter(event.fact), "dim")
+        elif isinstance(event.fact, PlanProposed) and not event.fact.waits:
+            # One that waits is shown with the question about it.
+            self._line(event, line_of(event.fact) or "", "")
+            self.say(event.fact.text)
         elif (line := line_of(event.fact)) is not None:
             style = STYLES.get(event.fact.outcome, "") if isinstance(event.fact, RunFinished) else ""
             self._line(event, line, style)
@@ -56,9 +60,8 @@ class Screen:
         told = harmless(line).replace("\n", " ")
         self.console.print(Text(f"{event.at:%H:%M:%S}  ", style="dim"), Text(told, style=style), sep="")
 
-    async def follow(self, store: TaskStore, run: Run) -> None:
-        """Show a run's events until its last one."""
-        after = 0
+    async def follow(self, store: TaskStore, run: Run, *, after: int = 0) -> None:
+        """Show a run's events behind a position of its task's stream until its last one."""
         while True:
             for event in await store.events(run.task_id, after=after):
                 after = event.seq

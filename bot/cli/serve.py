@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from bot import __version__, bootstrap
+from bot import __version__, bootstrap, serving
 from bot.cli.http import listener, web_app
 from bot.cli.sandboxing import sheltered
 from bot.errors import OperatorError
@@ -24,7 +24,7 @@ def serve(*, config: Path | None, host: str | None, port: int | None) -> int:
         told = "\n".join(f"- {line}" for line in missing)
         raise OperatorError(f"set-up mode listens on 127.0.0.1 only, not on {settings.host}. What is missing:\n{told}")
     chosen = sheltered(settings, lambda line: typer.echo(line, err=True))
-    server = bootstrap.make_server(settings, chosen)
+    server = serving.make_server(settings, chosen)
     app = web_app(server, missing=missing, running=idle if missing else None)
     for line in missing:
         typer.echo(f"Set-up: {line}", err=True)

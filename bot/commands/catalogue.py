@@ -40,8 +40,13 @@ CATALOGUE: Sequence[Entry] = (
         options=(MODEL,),
         takes_text=True,
     ),
+    Entry(
+        "answer",
+        "Answer what a waiting task asked, also over several lines; it goes on with that.",
+        takes_text=True,
+    ),
     Entry("status", "Say what the task is doing."),
-    Entry("stop", "End the running task; what was done is kept."),
+    Entry("stop", "End the running task, or drop what it waits for; what was done is kept."),
     Entry("help", "Show this list."),
 )
 

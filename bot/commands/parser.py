@@ -12,9 +12,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from bot.commands import catalogue
-from bot.domain.command import Command, Fix, Help, Status, Stop
+from bot.domain.command import Answer, Command, Fix, Help, Status, Stop
 from bot.errors import CommandError
-from bot.github import comments
+from bot.github import comments, questions
 
 _ZERO_WIDTH = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\xad"
 _STRUCTURE_LIMIT = 4_096
@@ -86,10 +86,15 @@ def _command(rest: str, following: str, word: str) -> Command:
     if entry is None:
         guess = _similar(name, catalogue.NAMES)
         raise CommandError(comments.unknown_command(name, word=word, did_you_mean=guess, known=catalogue.NAMES))
-    model, rest = _options(rest, entry, word)
+    # What begins with dashes is text where all that is taken is text.
+    model, rest = (None, rest) if entry.takes_text and not entry.options else _options(rest, entry, word)
     match entry.name:
         case "fix":
             return Fix(f"{rest}\n{following}".strip(), model)
+        case "answer":
+            if not (words := f"{rest}\n{following}".strip()):
+                raise CommandError(questions.no_answer(word))
+            return Answer(words)
         case "stop":
             return Stop()
         case "status":

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from bot.domain.command import Command, Fix, Help, Status, Stop
+from bot.domain.command import Answer, Command, Fix, Help, Status, Stop
 from bot.domain.refs import Actor
 from bot.errors import NotAllowed
 from bot.github import comments
@@ -15,7 +15,7 @@ READERS: frozenset[Permission] = WRITERS | {"triage", "read"}
 def allowed(command: Command) -> frozenset[Permission]:
     """Say which roles may give a command."""
     match command:
-        case Fix() | Stop():
+        case Fix() | Answer() | Stop():
             return WRITERS
         case Status() | Help():
             return READERS

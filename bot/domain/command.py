@@ -14,8 +14,15 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer what a waiting task asked, so that it goes on."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
-    """End the running task; what was done is kept."""
+    """End the running task, or drop what it waits for; what was done is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,4 +35,4 @@ class Help:
     """Say what may be asked."""
 
 
-Command = Fix | Stop | Status | Help
+Command = Fix | Answer | Stop | Status | Help

@@ -53,7 +53,7 @@ class WorkspaceReady:
 
 @dataclass(frozen=True, slots=True)
 class SetupFinished:
-    """The harness set the project up, or tried to, before the work."""
+    """The harness set the project up, or tried to: before the work, or again before the checks after it."""
 
     names: str
     """The ecosystems, as `python, node`; empty for a repository's own commands alone."""
@@ -68,6 +68,8 @@ class SetupFinished:
     """Head and tail of what the command that failed printed."""
     remark: str = ""
     """What could not be set up here, as sentences; empty where all was."""
+    changed: Sequence[str] = ()
+    """Files that the work changed, so that the project was set up again; empty before the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class CheckSkipped:
     command: str
     reason: str
     """As `the set-up failed`."""
+    phase: CheckPhase = "before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +108,12 @@ class ModelReplied:
     text: str
     calls: int
     input_tokens: int
-    """Tokens neither read from nor written to the provider's cache."""
+    """Tokens neither read from nor written to the provider's cache; as the others, of the request that was answered."""
     cache_read_tokens: int
     cache_write_tokens: int
     output_tokens: int
     cost_usd: float | None
-    """None where the price is unknown."""
+    """Of all requests of the turn, those that failed too; None where a price is unknown."""
     model: str
     window: int = 0
     """Tokens that the model reads at once; 0 where it was not recorded."""
@@ -135,6 +138,29 @@ class ToolFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanProposed:
+    """A plan was put to the people."""
+
+    number: int
+    """1 for the first of the run."""
+    text: str
+    """Markdown, in the model's words."""
+    files: Sequence[str]
+    turns: int | None
+    """Replies that the work is expected to take; None where the plan did not say."""
+    questions: Sequence[str]
+    waits: str
+    """Why it waits for people, as a sentence; empty where the work begins at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAsked:
+    """The model asked the people, and stopped."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """A sentence for people: a warning, a retry, a message that was taken up."""
 
@@ -152,6 +178,8 @@ class CommitMade:
     deletions: int
     same_tree_as: str | None = None
     """The internal commit on which the last checks ran, where its files are exactly the same."""
+    protected: Sequence[str] = ()
+    """Files that it changes and that people decide about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +224,8 @@ Fact = (
     | CheckFinished
     | ModelReplied
     | ToolFinished
+    | PlanProposed
+    | QuestionAsked
     | Notice
     | CommitMade
     | BranchPushed
@@ -213,6 +243,8 @@ KINDS: dict[str, type[Fact]] = {
     "check.finished": CheckFinished,
     "model.replied": ModelReplied,
     "tool.finished": ToolFinished,
+    "plan.proposed": PlanProposed,
+    "question.asked": QuestionAsked,
     "notice": Notice,
     "commit.made": CommitMade,
     "branch.pushed": BranchPushed,

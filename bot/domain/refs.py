@@ -25,6 +25,11 @@ class RepositoryRef:
         """The part after the slash."""
         return self.full_name.partition("/")[2]
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it lies on this machine, and not on GitHub, whose ids are positive."""
+        return self.id < 0
+
 
 ThreadKind = Literal["issue", "pull"]
 

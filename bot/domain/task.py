@@ -7,6 +7,8 @@ from typing import Literal
 from bot.domain.refs import RepositoryRef, ThreadKind
 
 RunState = Literal["queued", "running", "finished"]
+Mode = Literal["auto", "plan", "act"]
+"""`plan`: people approve a plan first. `auto`: a plan is posted, and waits only where it has to. `act`: no plan."""
 Outcome = Literal["done", "failed", "stopped", "waiting", "budget"]
 """How a run ended; `waiting` means that a person has to answer."""
 

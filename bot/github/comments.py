@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from bot.domain.command import Command, Fix, Help, Status, Stop
+from bot.domain.command import Answer, Command, Fix, Help, Status, Stop
 from bot.domain.context import ContextMeter, thousands
 from bot.domain.plan import PlanItem, check_boxes
 from bot.github import pieces, text
@@ -40,7 +40,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class SetupRow:
-    """How the project was set up before the work."""
+    """How the project was set up: before the work, or again for the checks after it."""
 
     names: str
     """The ecosystems, as `python, node`; may be empty."""
@@ -54,6 +54,8 @@ class SetupRow:
     """Head and tail of what the command that failed printed."""
     remark: str = ""
     """What could not be set up, as sentences."""
+    changed: Sequence[str] = ()
+    """Files that the work changed, so that the project was set up again; empty before the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +118,14 @@ class ProgressView:
     """One sentence for people."""
     position: int = 0
     """Runs before it in the queue."""
+    about_plan: bool = False
+    """Whether it is a plan that waits, and no question in the middle of the work."""
     last_activity: TimelineEntry | None = None
     meter: Meter | None = None
     plan: Sequence[PlanItem] = ()
     """The model's own; its first thirty lines are shown."""
-    setup: SetupRow | None = None
+    setup: Sequence[SetupRow] = ()
+    """The one before the work, and the last one for its checks where the work changed what is set up."""
     checks: Sequence[CheckRow] = ()
     timeline: Sequence[TimelineEntry] = ()
     """Oldest first; the last twenty are shown."""
@@ -151,7 +156,7 @@ class PullView:
     files: int = 0
     insertions: int = 0
     deletions: int = 0
-    setup: SetupRow | None = None
+    setup: Sequence[SetupRow] = ()
     checks: Sequence[CheckRow] = ()
     commands: Sequence[CommandRow] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -168,12 +173,11 @@ def progress(view: ProgressView) -> str:
     if view.meter is not None:
         parts.append(_meter(view.meter))
     if view.summary and view.state != "working":
-        parts.append(_word_of_model(view.meter.model if view.meter else "", view.summary))
+        parts.append(pieces.word_of_model(view.meter.model if view.meter else "", view.summary, _SUMMARY_LIMIT))
     if view.plan:
         shown = [PlanItem(text.cell(pieces.shorten(item.text, _PLAN_TEXT)), item.done) for item in view.plan]
         parts.append(f"**Plan** of the model\n\n{check_boxes(shown[:_PLAN_LINES])}")
-    if view.setup is not None:
-        parts.append(_setup(view.setup))
+    parts += map(_setup, view.setup)
     if view.checks:
         parts.append("**Checks**, run by Issuewright itself\n\n" + _check_table(view.checks))
     if view.timeline:
@@ -197,7 +201,7 @@ def pull_body(view: PullView) -> str:
     parts.append(f"{asked}\n\n{text.quote(pieces.shorten(view.request.strip() or '(no text)', _REQUEST_LIMIT))}")
     changed = f"### What changed\n\n{_diff_stat(view)}"
     if view.summary.strip():
-        changed += "\n\n" + _word_of_model(view.meter.model, view.summary)
+        changed += "\n\n" + pieces.word_of_model(view.meter.model, view.summary, _SUMMARY_LIMIT)
     parts.append(changed)
     parts.append("### Evidence\n\n" + _evidence(view))
     if view.commands:
@@ -263,7 +267,7 @@ def nothing_to_stop(word: str) -> str:
 
 def not_allowed(login: str, command: Command, permission: str) -> str:
     """Refuse a person who may not do this."""
-    needs = "write" if isinstance(command, Fix | Stop) else "read"
+    needs = "write" if isinstance(command, Fix | Answer | Stop) else "read"
     return (
         f"{pieces.person(login)} may not use `{name_of(command)}` here: it needs {needs} access to this repository,"
         f" and the role is `{pieces.plain(permission)}`. A maintainer can give access, or the command in their place."
@@ -329,6 +333,8 @@ def name_of(command: Command) -> str:
     match command:
         case Fix():
             return "fix"
+        case Answer():
+            return "answer"
         case Stop():
             return "stop"
         case Status():
@@ -348,7 +354,7 @@ def _state_line(view: ProgressView) -> str:
         case "done":
             return f"**Done**: {_pull_link(view) or 'nothing had to be changed'}.{reason}"
         case "waiting":
-            return f"**Waiting for an answer**.{reason}"
+            return f"**{'A plan waits' if view.about_plan else 'Waiting for an answer'}**.{reason}"
         case "failed" | "stopped" | "budget":
             link = _pull_link(view)
             kept = f" What was done so far is in {link}." if link else ""
@@ -367,7 +373,7 @@ def _next_steps(view: ProgressView) -> str:
         case "queued" | "working":
             return f"`{word} stop` ends it and keeps what was done; `{word} fix <text>` adds to the request."
         case "waiting":
-            return f"Answer with `{word} fix <text>`; `{word} stop` ends it."
+            return pieces.how_to_decide(word) if view.about_plan else pieces.how_to_answer(word)
         case "done" if view.pull_number is not None:
             return f"Review the pull request; `{word} fix <text>` on it asks for a further commit."
         case "budget":
@@ -397,11 +403,6 @@ def _meter(meter: Meter) -> str:
     return " · ".join(parts)
 
 
-def _word_of_model(model: str, summary: str) -> str:
-    name = f" `{pieces.plain(model)}`" if model else ""
-    return f"In the words of the model{name}, unchecked:\n\n{text.quote(pieces.shorten(summary, _SUMMARY_LIMIT))}"
-
-
 def _diff_stat(view: PullView) -> str:
     files, added, removed = (
         f"{number} {noun}" if number == 1 else f"{number} {noun}s"
@@ -412,7 +413,7 @@ def _diff_stat(view: PullView) -> str:
 
 
 def _evidence(view: PullView) -> str:
-    setup = [_setup(view.setup)] if view.setup is not None else []
+    setup = [*map(_setup, view.setup)]
     if not view.checks:
         none = "This repository names no checks and none was recognised, so nothing shows that the change works."
         return "\n\n".join([none, *setup])
@@ -426,15 +427,19 @@ def _evidence(view: PullView) -> str:
 def _setup(row: SetupRow) -> str:
     """Say how the set-up went; what failed is shown with the end of its output."""
     remark = f" {pieces.sentence(row.remark)}" if row.remark else ""
+    since = f", since the work changed {pieces.paths(row.changed)}" if row.changed else ""
+    what = "Set-up again" if row.changed else "Set-up"
+    if row.changed and row.exit_code == 0:
+        remark += f" The checks after the work run {'in what that made' if row.command else 'with nothing set up'}."
     if not row.command:
-        return f"**Set-up**: nothing was run.{remark}"
+        return f"**{what}**{since}: nothing was run.{remark}"
     command, took = _code_cell(row.command), f"{row.seconds:.1f} s"
     if row.exit_code == 0:
         name = f" of {pieces.plain(row.names)}" if row.names else ""
         how = f"{command}, as an earlier task left it" if row.cached else f"{command} in {took}"
-        return f"**Set-up**{name}: {how}.{remark}"
+        return f"**{what}**{name}{since}: {how}.{remark}"
     ended = "ran out of time" if row.exit_code is None else f"ended with exit code {row.exit_code}"
-    failed = f"**Set-up failed**: {command} {ended} after {took}.{remark}"
+    failed = f"**{what} failed**{since}: {command} {ended} after {took}.{remark}"
     if not row.output.strip():
         return failed
     shown = text.fence(row.output.strip()[-_OUTPUT_LIMIT:])

@@ -1,11 +1,14 @@
 """Figures, names and foreign words as pieces of the comments."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from bot.domain.ceilings import Whose
 from bot.github import text
 
 SENTENCE_LIMIT = 4_000
+_PATHS = 5
+_PATH_CHARS = 200
 
 
 def cost(cost_usd: float | None) -> str:
@@ -58,6 +61,17 @@ def another_budget(word: str, path: str) -> str:
     )
 
 
+def how_to_decide(word: str) -> str:
+    """Say what people can do about a plan that waits."""
+    otherwise = f"`{word} fix <text>` says what to do otherwise"
+    return f"`{word} fix` lets the work begin; {otherwise}; `{word} stop` drops the plan."
+
+
+def how_to_answer(word: str) -> str:
+    """Say what people can do about a question that waits."""
+    return f"`{word} answer <text>` answers; `{word} fix` goes on without an answer."
+
+
 def plain(value: str) -> str:
     """Make a name fit to stand between backticks."""
     return (
@@ -79,6 +93,12 @@ def shorten(words: str, limit: int) -> str:
     return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
 
 
+def paths(named: Sequence[str]) -> str:
+    """Name files of a repository in one line: the first five, and how many more there are."""
+    more = f" and {len(named) - _PATHS} more" if len(named) > _PATHS else ""
+    return ", ".join(text.cell_code(shorten(path, _PATH_CHARS)) for path in named[:_PATHS]) + more
+
+
 def details(summary: str, body: str) -> str:
     """Fold a part away."""
     return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>"
@@ -87,3 +107,9 @@ def details(summary: str, body: str) -> str:
 def exit_code(code: int | None) -> str:
     """Write how a command ended; None is out of time."""
     return "out of time" if code is None else str(code)
+
+
+def word_of_model(model: str, words: str, limit: int) -> str:
+    """Quote what a model says, as its word and nobody else's."""
+    name = f" `{plain(model)}`" if model else ""
+    return f"In the words of the model{name}, unchecked:\n\n{text.quote(shorten(words, limit))}"

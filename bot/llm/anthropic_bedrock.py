@@ -41,6 +41,7 @@ class Bedrock:
     """Bedrock in one region."""
 
     host = BEDROCK
+    as_given = False
 
     def __init__(
         self, region: str, *, base_url: str | None = None, bearer: ApiKey = "", keys: AwsKeys | None = None

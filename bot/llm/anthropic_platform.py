@@ -20,6 +20,11 @@ class Platform(Protocol):
     """One place that serves the models; what it is given is all that it knows, whatever the environment says."""
 
     @property
+    def as_given(self) -> bool:
+        """Whether its client sends a request's bytes as they are; others look for the model's name in it."""
+        ...
+
+    @property
     def host(self) -> Host:
         """Whom errors name."""
         ...
@@ -56,6 +61,7 @@ class Direct:
     """Anthropic itself, or what speaks like it."""
 
     host = ANTHROPIC
+    as_given = True
 
     def __init__(self, api_key: ApiKey, base_url: str | None = None) -> None:
         """Prepare.

@@ -40,6 +40,7 @@ class Vertex:
     """Vertex AI in one project and region."""
 
     host = VERTEX
+    as_given = False
 
     def __init__(
         self,

@@ -8,6 +8,9 @@ def clean(text: str) -> str:
     """Put U+FFFD in the place of each lone surrogate and each NUL; the length stays the same."""
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
+    if text.isascii():
+        # Most text is, and a long one need not be encoded to know it.
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,12 +1,10 @@
 """A model with others behind it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
-from bot.domain.messages import Prompt, Reply, Usage
-from bot.errors import BotError, MalformedReply, ModelError, ModelRejected, ModelUnavailable, OperatorError
+from bot.domain.messages import Prompt, Reply
+from bot.errors import BotError, MalformedReply, ModelRejected, ModelUnavailable, OperatorError
 from bot.llm.base import Model, OnText
-from bot.llm.discarded import usage_of, with_usage
 
 OnFall = Callable[[BotError, str], None]
 """Hears why a model was given up, and the name of the one that goes on."""
@@ -37,33 +35,20 @@ class Fallback:
         return self._models[self._at].name
 
     async def ask(self, prompt: Prompt, *, on_text: OnText | None = None) -> Reply:
-        """Ask until one answers; the usage is what all of them are known to have used.
+        """Ask until one answers; what the others used a meter counts.
 
         Raises:
             ModelError: of the last model; the same kinds as `Model.ask` says.
             OperatorError: the last model cannot be asked at all.
         """
-        lost = Usage()
         while True:
             try:
-                reply = await self._models[self._at].ask(prompt, on_text=on_text)
-            except (ModelUnavailable, MalformedReply, ModelRejected) as error:
-                if self._at + 1 == len(self._models):
-                    raise with_usage(error, lost) from error.__cause__
-                lost += usage_of(error)
-                self._fall(error)
-            except OperatorError as error:
+                return await self._models[self._at].ask(prompt, on_text=on_text)
+            except (ModelUnavailable, MalformedReply, ModelRejected, OperatorError) as error:
                 if self._at + 1 == len(self._models):
                     raise
-                self._fall(error)
-            except ModelError as error:
-                raise with_usage(error, lost) from error.__cause__
-            else:
-                return replace(reply, usage=reply.usage + lost)
-
-    def _fall(self, error: BotError) -> None:
-        self._at += 1
-        self._on_fall(error, self.name)
+                self._at += 1
+                self._on_fall(error, self.name)
 
     async def close(self) -> None:
         """Close all models."""

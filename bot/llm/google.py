@@ -31,6 +31,11 @@ NO_KEY = "none"
 """Sent to a server of one's own that asks for no key, since the SDK asks for one."""
 
 
+def load_sdk() -> None:
+    """Import the SDK (a second of CPU), so that the first request need not."""
+    import google.genai.errors  # noqa: F401, PLC0415 - as above
+
+
 class GoogleModel:
     """One model of Google's; the vendor's SDK is imported at the first request, which `warm` can bring forward."""
 

@@ -72,6 +72,11 @@ class Endpoint:
         return self.base_url is None or self.api_version is not None
 
 
+def load_sdk() -> None:
+    """Import the SDK (0.5 s of CPU), so that the first request need not."""
+    import openai  # noqa: F401, PLC0415 - as above
+
+
 class OpenAIClient:
     """One place that speaks OpenAI's APIs; the SDK is imported at the first request, which `warm` can bring forward."""
 

@@ -1,12 +1,10 @@
 """A model that tries again."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
-from bot.domain.messages import Prompt, Reply, Usage
+from bot.domain.messages import Prompt, Reply
 from bot.errors import MalformedReply, ModelError, ModelUnavailable
 from bot.llm.base import Model, OnText
-from bot.llm.discarded import usage_of, with_usage
 
 FIRST_DELAY_S = 1.0
 LONGEST_DELAY_S = 30.0
@@ -55,33 +53,28 @@ class Retrying:
         return self._model.name
 
     async def ask(self, prompt: Prompt, *, on_text: OnText | None = None) -> Reply:
-        """Ask until a reply comes, within the limits; its usage includes what failed attempts are known to have cost.
+        """Ask until a reply comes, within the limits; its usage is its own, what the others cost a meter counts.
 
         `ModelUnavailable` is tried again as long as attempts and waiting time last, `MalformedReply` once.
 
         Raises:
-            ModelError: the last one, with the usage of all attempts (`bot.llm.discarded.usage_of`).
+            ModelError: the last one.
         """
-        spent, waited_s, is_malformed_before = Usage(), 0.0, False
+        waited_s, is_malformed_before = 0.0, False
         for attempt in range(self._attempts):
             try:
-                reply = await self._model.ask(prompt, on_text=on_text)
+                return await self._model.ask(prompt, on_text=on_text)
             except (ModelUnavailable, MalformedReply) as error:
                 delay_s = self._delay_s(attempt, error)
                 is_malformed = isinstance(error, MalformedReply)
                 is_last = attempt + 1 >= self._attempts or waited_s + delay_s > self._deadline_s
                 if is_last or (is_malformed and is_malformed_before):
-                    raise with_usage(error, spent) from error.__cause__
-                spent += usage_of(error)
+                    raise
                 waited_s += delay_s
                 is_malformed_before = is_malformed_before or is_malformed
                 if self._on_retry is not None:
                     self._on_retry(error, delay_s)
                 await self._sleep(delay_s)
-            except ModelError as error:
-                raise with_usage(error, spent) from error.__cause__
-            else:
-                return replace(reply, usage=reply.usage + spent)
         raise ValueError("attempts must be 1 or more")
 
     async def close(self) -> None:

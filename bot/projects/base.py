@@ -1,5 +1,6 @@
 """What an ecosystem says of a project: the commands that set it up, and what decides whether they have to run again."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -35,6 +36,13 @@ class Recipe:
     """Folders whose programs come first on the path."""
     bound: bool = False
     """Whether what is made names the work tree's own path, so that it fits no tree that lies elsewhere."""
+
+
+def expression(glob: str) -> str:
+    """Turn a glob into a regular expression: `*` stays inside a folder, `**/` spans any number of them."""
+    return "".join(
+        {"**/": "(?:.*/)?", "*": "[^/]*"}.get(part, re.escape(part)) for part in re.split(r"(\*\*/|\*)", glob)
+    )
 
 
 def quoted(text: str) -> str:

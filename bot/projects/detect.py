@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from bot.projects import go, java, node, python, rust
-from bot.projects.base import Files, Recipe
+from bot.projects.base import Files, Recipe, expression
 
 _ECOSYSTEMS: tuple[tuple[Sequence[str], Callable[[Files], Recipe | None]], ...] = (
     (python.WANTED, python.recipe),
@@ -16,14 +16,7 @@ _ECOSYSTEMS: tuple[tuple[Sequence[str], Callable[[Files], Recipe | None]], ...] 
 """What each wants to see, and what it says."""
 
 
-def _pattern(glob: str) -> str:
-    """Turn a glob into a regular expression: `*` stays inside a folder, `**/` spans any number of them."""
-    return "".join(
-        {"**/": "(?:.*/)?", "*": "[^/]*"}.get(part, re.escape(part)) for part in re.split(r"(\*\*/|\*)", glob)
-    )
-
-
-_WANTED = tuple(re.compile("|".join(map(_pattern, wanted))) for wanted, _ in _ECOSYSTEMS)
+_WANTED = tuple(re.compile("|".join(map(expression, wanted))) for wanted, _ in _ECOSYSTEMS)
 
 
 def is_wanted(path: str) -> bool:

@@ -16,17 +16,17 @@ def recipe(files: Files) -> Recipe | None:
     """Say how the Node part is set up; None where there is none."""
     if "package.json" not in files:
         return None
-    manager, command = _manager(files)
-    wanted = _asked(files["package.json"], manager) or manager
+    program, command = manager(files)
+    wanted = _asked(files["package.json"], program) or program
     # The manager itself comes from the index where the machine has none. Not by `--global --prefix`, with which npm
     # would no longer read the machine's own configuration.
     place = 'mkdir -p "$ISSUEWRIGHT_NODE" && cd "$ISSUEWRIGHT_NODE" && echo "{}" >package.json'
-    found = f"command -v {manager} >/dev/null || ( {place} && npm install {_QUIET} {wanted} )"
+    found = f"command -v {program} >/dev/null || ( {place} && npm install {_QUIET} {wanted} )"
     locks = [name for name in WANTED if name in files]
     return Recipe(
         name="node",
         needs=("node", "npm"),
-        first=() if manager == "npm" else (found,),
+        first=() if program == "npm" else (found,),
         commands=(command,),
         # A lock says of the packages of a workspace all that counts.
         inputs=locks if _is_locked(files) else sorted({*locks, *under(files, "package.json")}),
@@ -41,8 +41,8 @@ def recipe(files: Files) -> Recipe | None:
     )
 
 
-def _manager(files: Files) -> tuple[str, str]:
-    """Name the package manager and its command."""
+def manager(files: Files) -> tuple[str, str]:
+    """Name the package manager and the command with which it installs."""
     if "pnpm-lock.yaml" in files:
         return "pnpm", "pnpm install --frozen-lockfile"
     if "yarn.lock" in files:

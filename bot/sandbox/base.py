@@ -37,6 +37,8 @@ class Access:
     environment: Mapping[str, str] = field(default_factory=dict)
     network: Sequence[str] = ()
     """Names of hosts and presets that may be reached; empty leaves the network off."""
+    parallel: bool = False
+    """Whether commands may go side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class Place:
     """Texts to put under the home, by their path there."""
     proxy: Callable[[], Proxy] | None = None
     """Makes the way out; None leaves the network off."""
+    parallel: bool = False
+    """Whether operations go side by side, up to eight; else one after the other."""
 
 
 @dataclass(frozen=True, slots=True)

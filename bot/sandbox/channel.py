@@ -24,7 +24,7 @@ _MOST_BODY = 256 << 20
 
 _MODULES = (
     "frames", "kernel", "files", "changes", "source", "watch", "landlock", "children", "globs", "listing", "seccomp",
-    "network", "main",
+    "network", "keepers", "main",
 )  # fmt: skip
 """Each after those that it imports."""
 
@@ -48,9 +48,10 @@ module.serve(settings)
 
 
 def first_frame(settings: Mapping[str, object], *, network: bool) -> bytes:
-    """Pack the helper's sources and its settings; what is for the network only where there is one."""
+    """Pack the helper's sources and its settings; what is for some helpers only, where it is needed."""
     folder = Path(__file__).with_name("helper")
-    names = [name for name in _MODULES if network or name != "network"]
+    needed = {"network": network, "keepers": settings["parallel"] is True}
+    names = [name for name in _MODULES if needed.get(name, True)]
     sources = [(f"bot.sandbox.helper.{name}", (folder / f"{name}.py").read_text("utf-8")) for name in names]
     text = json.dumps([sources, dict(settings)]).encode()
     return len(text).to_bytes(4, "big") + text
@@ -104,8 +105,17 @@ def _spawn(
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that was sent."""
+
+    number: int
+    answer: "asyncio.Future[tuple[Head, bytes]]"
+    """As the helper gave it; EOFError where the helper is gone."""
+
+
 class Channel:
-    """One living helper; not for concurrent use."""
+    """One living helper; each answer reaches who asked, in whichever order they come."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -113,6 +123,9 @@ class Channel:
         self._process = process
         self._reader = reader
         self._writer = writer
+        self._count = 0
+        self._waiting: dict[int, asyncio.Future[tuple[Head, bytes]]] = {}
+        self._reading: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, start: Start, control: socket.socket | None = None) -> "Channel":
@@ -169,38 +182,50 @@ class Channel:
         if "ready" not in head:
             await channel.close()
             raise SandboxError(f"the workspace cannot be used as uid {start.identity.uid}: {head.get('broken')}")
+        channel._reading = asyncio.create_task(channel._read(), name="sandbox-answers")
         return channel
 
     @property
     def alive(self) -> bool:
         """Whether the helper may still answer."""
-        return not self._reader.at_eof() and self._process.poll() is None
+        reads = self._reading is not None and not self._reading.done()
+        return reads and not self._reader.at_eof() and self._process.poll() is None
 
-    def send(self, head: Head, body: bytes = b"") -> None:
-        """Send one request; its answer must be read before the next one."""
-        self._writer.write(pack(head, body))
+    def ask(self, head: Head, body: bytes = b"") -> Asked:
+        """Send one request; a helper that is not told to go side by side must have answered the one before."""
+        self._count += 1
+        asked = Asked(self._count, asyncio.get_running_loop().create_future())
+        if self.alive:
+            self._waiting[asked.number] = asked.answer
+            self._writer.write(pack({**head, "id": asked.number}, body))
+        else:
+            asked.answer.set_exception(EOFError("the helper is gone"))
+        return asked
 
-    async def answer(self) -> tuple[Head, bytes]:
-        """Read the answer to the last request.
+    def cancel(self, asked: Asked) -> None:
+        """Ask the helper to end what it does for a request; the answer comes as ever."""
+        self._writer.write(pack({"op": "cancel", "id": asked.number}))
 
-        Raises:
-            ToolError: what the model can mend.
-            SandboxError: the helper or its place is broken.
-            EOFError: the helper is gone.
-        """
+    async def _read(self) -> None:
+        """Give each answer to who waits for it, until the helper is gone."""
         try:
-            answer, data = await self._receive()
-        except OSError as error:
-            raise EOFError(str(error)) from error
-        if "refused" in answer:
-            raise ToolError(str(answer["refused"]))
-        if "broken" in answer:
-            raise SandboxError(f"the workspace's helper failed: {answer['broken']}")
-        return answer, data
+            while True:
+                self._give(*await self._receive())
+        except (EOFError, OSError) as error:
+            gone = error if isinstance(error, EOFError) else EOFError(str(error))
+        except asyncio.CancelledError:
+            gone = EOFError("the helper is closed")
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(gone)
 
-    def cancel(self) -> None:
-        """Ask the helper to end what it runs now; the answer comes as ever."""
-        self.send({"op": "cancel"})
+    def _give(self, head: Head, body: bytes) -> None:
+        number = head.pop("id", None)
+        answer = self._waiting.pop(number, None) if isinstance(number, int) else None
+        if answer is None:
+            raise EOFError("the helper broke the protocol")
+        if not answer.done():
+            answer.set_result((head, body))
 
     async def _receive(self) -> tuple[Head, bytes]:
         head, body = LENGTHS.unpack(await self._reader.readexactly(LENGTHS.size))
@@ -217,6 +242,8 @@ class Channel:
 
     async def close(self) -> None:
         """Close the line, wait until the helper has ended its processes, and end it where it does not."""
+        if self._reading is not None:
+            self._reading.cancel()
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
@@ -225,6 +252,21 @@ class Channel:
         except subprocess.TimeoutExpired:
             self._process.kill()
             await asyncio.to_thread(self._process.wait)
+
+
+def opened(answer: tuple[Head, bytes]) -> tuple[Head, bytes]:
+    """Return an answer that is one.
+
+    Raises:
+        ToolError: what the model can mend.
+        SandboxError: the helper or its place is broken.
+    """
+    head, _ = answer
+    if "refused" in head:
+        raise ToolError(str(head["refused"]))
+    if "broken" in head:
+        raise SandboxError(f"the workspace's helper failed: {head['broken']}")
+    return answer
 
 
 def left_behind(identity: Identity, mark: str) -> list[int]:

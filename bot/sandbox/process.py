@@ -12,7 +12,7 @@ from typing import Literal, cast
 
 from bot.errors import SandboxError
 from bot.sandbox.base import Change, Entry, ExecResult, FileContent, Hit, Level, Place
-from bot.sandbox.channel import Channel, Start, end_left_behind
+from bot.sandbox.channel import Asked, Channel, Start, end_left_behind, opened
 from bot.sandbox.confinement import Confinement, Layout
 from bot.sandbox.environment import environment as make_environment
 from bot.sandbox.exit import Exit
@@ -25,10 +25,12 @@ from bot.sandbox.unconfined import Unconfined
 _BEYOND_S = 30.0
 """A helper that answers so much later than it should is ended."""
 _KILLED = 128 + signal.SIGKILL
+MOST = 8
+"""Requests that are answered side by side, where they may."""
 
 
 class ProcessSandbox:
-    """Acts on one workspace through one helper process; operations go one after the other."""
+    """Acts on one workspace through one helper process; operations go one after the other, unless the place says."""
 
     def __init__(
         self, place: Place, confinement: Confinement | None = None, *, limits: ResourceLimits | None = None
@@ -51,7 +53,8 @@ class ProcessSandbox:
         self._mark = secrets.token_hex(6)
         self._channel: Channel | None = None
         self._exit: Exit | None = None
-        self._lock = asyncio.Lock()
+        self._starting = asyncio.Lock()
+        self._turn = asyncio.Semaphore(MOST if place.parallel else 1)
 
     @property
     def level(self) -> Level:
@@ -69,8 +72,7 @@ class ProcessSandbox:
         Raises:
             SandboxError: the uid can run no Python, or cannot enter the workspace.
         """
-        async with self._lock:
-            await self._ready()
+        await self._ready()
 
     async def run(self, command: str, *, timeout_s: float, cwd: str = ".", output_chars: int = 16_000) -> ExecResult:
         """Run `bash -c command` with an environment of our own; nothing that it started survives it."""
@@ -135,8 +137,8 @@ class ProcessSandbox:
 
     async def close(self) -> None:
         """End the helper and everything it started."""
-        async with self._lock:
-            await self._drop()
+        async with self._starting:
+            await self._end()
             if self._home is not None and self._place.home is None:
                 # Other hands filled it, as deep as they liked: a folder that cannot be removed is left.
                 argv = ["rm", "-rf", "--", str(self._home)]
@@ -147,30 +149,28 @@ class ProcessSandbox:
         self, operation: str, settings: Head, body: bytes = b"", *, within_s: float = _BEYOND_S
     ) -> tuple[Head, bytes]:
         """Ask the helper; where the caller is cancelled meanwhile, the command is ended first."""
-        async with self._lock:
+        async with self._turn:
             channel = await self._ready()
-            channel.send({**settings, "op": operation}, body)
-            asking = asyncio.ensure_future(channel.answer())
+            asked = channel.ask({**settings, "op": operation}, body)
             try:
                 async with asyncio.timeout(within_s):
-                    return await asyncio.shield(asking)
+                    return opened(await asyncio.shield(asked.answer))
             except asyncio.CancelledError:
-                await self._abandon(channel, asking)
+                await self._abandon(channel, asked)
                 raise
             except (EOFError, TimeoutError) as error:
-                asking.cancel()
-                await asyncio.wait([asking])
-                await self._drop()
+                asked.answer.cancel()
+                await self._drop(channel)
                 late = isinstance(error, TimeoutError)
                 raise SandboxError(f"the workspace's helper {'does not answer' if late else 'ended'}") from error
 
-    async def _abandon(self, channel: Channel, asking: "asyncio.Future[tuple[Head, bytes]]") -> None:
+    async def _abandon(self, channel: Channel, asked: Asked) -> None:
         """Let the helper end what it does; one that cannot is ended itself."""
-        channel.cancel()
-        done, _ = await asyncio.wait([asking], timeout=_BEYOND_S)
-        if not done or isinstance(asking.exception(), EOFError):
-            asking.cancel()
-            await self._drop()
+        channel.cancel(asked)
+        done, _ = await asyncio.wait([asked.answer], timeout=_BEYOND_S)
+        if not done or asked.answer.exception() is not None:
+            asked.answer.cancel()
+            await self._drop(channel)
 
     def _broken_limits(self) -> dict[str, str]:
         """Words for the limits that end a command."""
@@ -180,6 +180,7 @@ class ProcessSandbox:
             "memory": f"its processes held more than {limits.memory_bytes >> 20:,} MiB of memory",
             "processes": f"it had more than {limits.processes:,} processes at once",
             "disk": f"there are more than {limits.disk_bytes >> 20:,} MiB or {limits.files:,} files in the workspace",
+            "killed": "it, or a command beside it, killed what watched over one of them",
         }
 
     def _signalled(self) -> dict[int | None, str]:
@@ -194,20 +195,25 @@ class ProcessSandbox:
         return self._confinement.layout(self._place, self._identity, home)
 
     async def _ready(self) -> Channel:
-        if self._channel is not None and not self._channel.alive:
-            await self._drop()
-        if self._channel is None:
-            home = await asyncio.to_thread(self._make_home)
-            layout = self._layout(str(home))
-            if self._place.proxy is not None:
-                self._exit = await Exit.open(self._place.proxy(), layout.network)
-            try:
-                self._channel = await Channel.open(self._start(layout), self._exit.theirs if self._exit else None)
-                if self._exit is not None:
-                    await self._exit.begin()
-            except BaseException:
-                await self._drop()
-                raise
+        async with self._starting:
+            if self._channel is not None and not self._channel.alive:
+                await self._end()
+            if self._channel is None:
+                self._channel = await self._open()
+            return self._channel
+
+    async def _open(self) -> Channel:
+        home = await asyncio.to_thread(self._make_home)
+        layout = self._layout(str(home))
+        if self._place.proxy is not None:
+            self._exit = await Exit.open(self._place.proxy(), layout.network)
+        try:
+            self._channel = await Channel.open(self._start(layout), self._exit.theirs if self._exit else None)
+            if self._exit is not None:
+                await self._exit.begin()
+        except BaseException:
+            await self._end()
+            raise
         return self._channel
 
     def _start(self, layout: Layout) -> Start:
@@ -228,13 +234,20 @@ class ProcessSandbox:
             "seccomp": layout.seccomp,
             "network": layout.network,
             "port": self._exit.port if self._exit else 0,
+            "parallel": place.parallel,
         }
         way = self._exit.environment if self._exit else {}
         # Options of a JVM are joined: the proxy's beside the project's.
         both = {name: f"{made[name]} {way[name]}" for name in made.keys() & way.keys() if name.endswith("_OPTS")}
         return Start(identity, layout, {**made, **way, **both}, settings)
 
-    async def _drop(self) -> None:
+    async def _drop(self, channel: Channel) -> None:
+        """End a helper, unless somebody who waited beside us has done so."""
+        async with self._starting:
+            if self._channel is channel:
+                await self._end()
+
+    async def _end(self) -> None:
         channel, self._channel = self._channel, None
         way, self._exit = self._exit, None
         if channel is not None:

@@ -24,6 +24,7 @@ _EXAMPLES: dict[str, object] = {
     "limits.usd": 1.5,
     "limits.minutes": 30,
     "network": [],
+    "parallel_commands": False,
     "setup.run": ["npm ci"],
     "setup.network": ["node"],
     "draft": True,

@@ -14,8 +14,11 @@ def settings_to_data(settings: RunSettings) -> dict[str, object]:
     return {
         "enabled": settings.enabled,
         "model": settings.model,
+        "planner": settings.planner,
+        "mode": settings.mode,
         "limits": asdict(settings.limits),
         "network": list(settings.network),
+        "parallel_commands": settings.parallel_commands,
         "setup": asdict(settings.setup),
         "checks": [check.model_dump() for check in settings.checks],
         "draft": settings.draft,
@@ -34,6 +37,8 @@ def settings_from_data(data: Mapping[str, object]) -> RunSettings:
     return RunSettings(
         enabled=kept["enabled"],
         model=kept["model"],
+        planner=kept["planner"],
+        mode=kept["mode"],
         limits=RunLimits(**kept["limits"]),
         network=tuple(kept["network"]),
         setup=_setup(kept["setup"]),
@@ -43,6 +48,7 @@ def settings_from_data(data: Mapping[str, object]) -> RunSettings:
         command=kept["command"],
         # A run that began with an earlier version kept none.
         memory=RunMemory(**kept.get("memory", {})),
+        parallel_commands=kept.get("parallel_commands", False),
         origins=MappingProxyType(kept["origins"]),
         ignored=tuple(kept["ignored"]),
     )

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, ValidationError
 
+from bot.domain.task import Mode
 from bot.errors import RepositoryConfigError
 from bot.settings.problems import explain
 from bot.settings.reading import read_document
@@ -43,8 +44,8 @@ class Setup(Section):
         max_length=20,
         description="Shell commands that install what the project needs; the list may stand at `setup` itself. `null` "
         "finds them out from the project's files, `[]` or `setup: false` installs nothing. What they make is kept until"
-        " they, a project file or a file that they name changes; what has to last belongs into `$ISSUEWRIGHT_SHARED` or"
-        " into ignored files of the tree.",
+        " they, a project file or a file that they name changes; where the work changes one, they run again before the "
+        "checks. What has to last belongs into `$ISSUEWRIGHT_SHARED` or into ignored files of the tree.",
     )
     network: Texts | None = Field(
         None, description="Of the operator's `sandbox.setup_network`, what they may reach. `null` is all of it."
@@ -84,10 +85,20 @@ class RepositorySettings(Section):
     model: ModelName | None = Field(
         None, description="The model that does the work, `provider:name`, among those that the operator allows."
     )
+    mode: Mode | None = Field(
+        None,
+        description="`plan` lets people decide about a plan first, `auto` only where it has to; see the server's.",
+    )
     limits: RepositoryLimits = RepositoryLimits()
     network: Texts | None = Field(
         None,
         description="Of the operator's `sandbox.network`, what the model's commands may reach. `null` is all of it.",
+    )
+    parallel_commands: bool | None = Field(
+        None,
+        description="Whether commands of one reply of the model run side by side, where the operator's "
+        "`sandbox.parallel_commands` lets them. `null` is what the operator says; `false` is for projects whose "
+        "commands get in each other's way.",
     )
     setup: Annotated[Setup, BeforeValidator(_at_length)] = Setup()
     checks: Annotated[tuple[Check, ...], AfterValidator(_distinct)] = Field(

@@ -6,10 +6,12 @@ from types import MappingProxyType
 from typing import Literal, TypeVar
 
 from bot.domain.command import Fix
+from bot.domain.task import Mode
 from bot.settings.repository import MEMORY_FOLDER, PATH, Check, MemoryMode, RepositorySettings
 from bot.settings.server import LimitsSection, SandboxSection, ServerSettings
 
 Number = TypeVar("Number", int, float)
+_STRICTNESS: tuple[Mode, ...] = ("act", "auto", "plan")
 Origin = Literal["default", "operator", "repository", "command"]
 
 
@@ -57,6 +59,9 @@ class RunSettings:
     """Whether we work in this repository at all."""
     model: str
     """`provider:name`."""
+    planner: str
+    """The model that plans, `provider:name`."""
+    mode: Mode
     limits: RunLimits
     network: tuple[str, ...]
     """Hosts and presets that the model's commands may reach."""
@@ -69,6 +74,8 @@ class RunSettings:
     command: str
     """The word with which a comment speaks to us, with its slash."""
     memory: RunMemory = RunMemory()
+    parallel_commands: bool = False
+    """Whether commands of one reply of the model run side by side."""
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """Who decided each of the above; limits as `limits.turns`."""
     ignored: tuple[str, ...] = ()
@@ -77,13 +84,16 @@ class RunSettings:
     def shown(self) -> dict[str, object]:
         """Return what applied as plain JSON values, for the run's record and the pull request."""
         return {
+            "mode": self.mode,
             "model": self.model,
+            "planner": self.planner,
             "limits.turns": self.limits.turns,
             "limits.tokens": self.limits.tokens,
             "limits.usd": self.limits.usd,
             "limits.minutes": self.limits.minutes,
             "limits.command_s": self.limits.command_s,
             "network": list(self.network),
+            "parallel_commands": self.parallel_commands,
             "setup.run": "detected" if self.setup.run is None else list(self.setup.run),
             "setup.network": list(self.setup.network),
             "setup.timeout_s": self.setup.timeout_s,
@@ -130,9 +140,12 @@ def resolve(server: ServerSettings, repository: RepositorySettings | None, comma
     memory = RunMemory(asked.memory, asked.memory_folder)
     ledger.origins["memory"] = "default" if memory.mode == RunMemory().mode else "repository"
     ledger.origins["memory_folder"] = "default" if memory.folder == RunMemory().folder else "repository"
+    model = _model(server, asked, command, ledger)
     return RunSettings(
         enabled=asked.enabled,
-        model=_model(server, asked, command, ledger),
+        model=model,
+        planner=_planner(server, model, ledger),
+        mode=_mode(server, asked, ledger),
         limits=limits,
         network=_network("network", server.sandbox.network, asked.network, ledger),
         setup=RunSetup(
@@ -145,6 +158,7 @@ def resolve(server: ServerSettings, repository: RepositorySettings | None, comma
         label=server.label,
         command=server.command,
         memory=memory,
+        parallel_commands=_parallel(server, asked, ledger),
         origins=MappingProxyType(ledger.origins),
         ignored=tuple(ledger.ignored),
     )
@@ -192,6 +206,27 @@ def _model(server: ServerSettings, asked: RepositorySettings, command: Fix | Non
     return model
 
 
+def _planner(server: ServerSettings, model: str, ledger: _Ledger) -> str:
+    """Choose who plans: whom a person or the repository chose for the work, else whom the operator names."""
+    origin = ledger.origins["model"]
+    if origin == "command" or (origin == "repository" and server.models.plan is None):
+        ledger.origins["planner"] = origin
+        return model
+    ledger.origins["planner"] = "default" if server.models.plan is None else "operator"
+    return server.models.planner
+
+
+def _mode(server: ServerSettings, asked: RepositorySettings, ledger: _Ledger) -> Mode:
+    ledger.operator("mode", server.mode, ServerSettings().mode)
+    if asked.mode is None or asked.mode == server.mode:
+        return server.mode
+    if _STRICTNESS.index(asked.mode) < _STRICTNESS.index(server.mode):
+        ledger.refuse(f"mode: {asked.mode}", f"`{PATH}`", f"the operator has `{server.mode}`, which asks people more.")
+        return server.mode
+    ledger.origins["mode"] = "repository"
+    return asked.mode
+
+
 def _network(key: str, allowed: tuple[str, ...], asked: tuple[str, ...] | None, ledger: _Ledger) -> tuple[str, ...]:
     """Leave what the repository asks for and the operator allows, each in the operator's own words."""
     ledger.operator(key, allowed, getattr(SandboxSection(), "setup_network" if key == "setup.network" else key))
@@ -204,6 +239,18 @@ def _network(key: str, allowed: tuple[str, ...], asked: tuple[str, ...] | None, 
         return allowed
     ledger.origins[key] = "repository"
     return tuple(name for name in allowed if name in asked)
+
+
+def _parallel(server: ServerSettings, asked: RepositorySettings, ledger: _Ledger) -> bool:
+    allowed = server.sandbox.parallel_commands
+    ledger.operator("parallel_commands", allowed, SandboxSection().parallel_commands)
+    if asked.parallel_commands is None or asked.parallel_commands == allowed:
+        return allowed
+    if asked.parallel_commands:
+        ledger.refuse("parallel_commands: true", f"`{PATH}`", "the operator does not allow it.")
+        return False
+    ledger.origins["parallel_commands"] = "repository"
+    return False
 
 
 def _timeout(asked: RepositorySettings, minutes: float, ledger: _Ledger) -> int:

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from bot.domain.task import Mode
 from bot.settings.catalogue import default_model
 from bot.settings.section import CommandLine, ModelName, Paths, Section, Texts, Url, split
 
@@ -92,6 +93,11 @@ class ModelsSection(Section):
     act: ModelName = Field(
         default_factory=partial(default_model, "act"), description="The model that does the work, `provider:name`."
     )
+    plan: ModelName | None = Field(
+        None,
+        description="The model that plans it. `null` is the default for plans where `act` is the default too, and else "
+        "the same as `act`.",
+    )
     fallback: Annotated[tuple[ModelName, ...], BeforeValidator(split)] = Field(
         (), description="Models that go on, in this order, where the one at work cannot be had."
     )
@@ -107,9 +113,16 @@ class ModelsSection(Section):
         "`config/models.yaml` says of the model.",
     )
 
+    @property
+    def planner(self) -> str:
+        """The model that plans; where the operator chose one for the work alone, its key is the one that is there."""
+        if self.plan is not None:
+            return self.plan
+        return default_model("plan") if self.act == default_model("act") else self.act
+
     def permits(self, name: str) -> bool:
         """Say whether a repository or a command may choose this model."""
-        return name == self.act or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.allowed)
+        return name in {self.act, self.plan} or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.allowed)
 
 
 REGION = r"^[a-z0-9-]+$"
@@ -258,12 +271,18 @@ class SandboxSection(Section):
     )
     setup_network: Texts = Field(
         ("python", "node", "rust", "go", "java"),
-        description="The same for set-up commands, before the model has begun; repositories choose among these.",
+        description="The same for set-up commands, which run before the model begins, and again before the checks "
+        "where it changed what they read; repositories choose among these.",
     )
     private_hosts: Texts = Field(
         (),
         description="Hosts among these that may stand for addresses inside your network, as a package mirror of the "
         "company. This machine and a cloud's metadata are refused even so.",
+    )
+    parallel_commands: bool = Field(
+        False,  # noqa: FBT003 - a field's default
+        description="Whether commands that the model sends in one reply run side by side, up to eight. What the limits "
+        "below say of one command then holds for all of them together. Repositories can switch it off.",
     )
     memory_mib: int = Field(8192, ge=64, description="Mebibytes of memory of one command and its children.")
     processes: int = Field(1024, ge=16, description="Processes of one command at once.")
@@ -378,6 +397,12 @@ class ServerSettings(BaseSettings):
     label: str = Field("agent", min_length=1, max_length=50, description="Label that hands an issue to us.")
     command: str = Field(
         "/agent", pattern=r"^/[A-Za-z][A-Za-z0-9-]{0,38}$", description="Word with which a comment speaks to us."
+    )
+    mode: Mode = Field(
+        "auto",
+        description="How a labelled issue is gone about: `auto` posts a plan and works on, and waits only where the "
+        "plan asks something, changes protected files or takes more than half of the turns; `plan` always waits; `act` "
+        "makes no plan. A command acts at once but under `plan`. The terminal has `--mode`.",
     )
     repositories: Texts = Field(
         ("*/*",), min_length=1, description="Patterns `owner/name` of repositories that we serve."

@@ -1,6 +1,6 @@
 """The seams to what is remembered."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -182,7 +182,7 @@ class TaskStore(Protocol):
         ...
 
     async def finish(self, task_id: str, seq: int, outcome: Outcome, reason: str, at: datetime) -> None:
-        """End a run; ending it again changes nothing."""
+        """End a run; ending it again changes nothing, but that one which waits may still be stopped."""
         ...
 
     async def set_pull(self, task_id: str, number: int) -> None:
@@ -231,8 +231,8 @@ class TaskStore(Protocol):
         """Return inbox items behind an id, oldest first; a label that was added again has no words."""
         ...
 
-    async def step(self, run_id: str, name: str) -> str | None:
-        """Return the recorded output of a step of the inline engine."""
+    async def steps(self, run_id: str) -> Mapping[str, str]:
+        """Return the recorded outputs of a run's steps by name; the inline engine's."""
         ...
 
     async def keep_step(self, run_id: str, name: str, output: str) -> None:

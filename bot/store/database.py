@@ -5,15 +5,19 @@ import hashlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Table, select, text
+from sqlalchemy import Connection, Engine, Table, bindparam, select, text
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.dml import ReturningInsert
 
 from bot.store.engines import WRITE
 from bot.store.schema import blobs, tasks
 
 T = TypeVar("T")
+
+_LOCKED = select(tasks.c.id).where(tasks.c.id == bindparam("task_id")).with_for_update()
 
 _THREADS = 6
 """Transactions under way at once, of each kind; the engines' pools hold as many connections."""
@@ -63,18 +67,26 @@ class Database:
 
 def insert(connection: Connection, table: Table, values: Mapping[str, object]) -> bool:
     """Insert a row; False where a unique key is taken already."""
-    # Only the dialects' own statements know ON CONFLICT.
-    make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    statement = make(table).values(values).on_conflict_do_nothing().returning(*table.primary_key)
-    return connection.execute(statement).first() is not None
+    return connection.execute(_new(table, connection.dialect.name), values).first() is not None
+
+
+@cache
+def _new(table: Table, dialect: str) -> ReturningInsert[Any]:  # Any: a table does not know the types of its key
+    # To build a statement takes longer than to run it.
+    return _insert(table, dialect).on_conflict_do_nothing().returning(*table.primary_key)
 
 
 def replace(connection: Connection, table: Table, values: Mapping[str, object]) -> None:
     """Insert a row, or replace what the row of the same primary key holds."""
-    make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     names = [column.name for column in table.primary_key]
     others = {name: value for name, value in values.items() if name not in names}
-    connection.execute(make(table).values(values).on_conflict_do_update(index_elements=names, set_=others))
+    statement = _insert(table, connection.dialect.name).values(values)
+    connection.execute(statement.on_conflict_do_update(index_elements=names, set_=others))
+
+
+def _insert(table: Table, dialect: str) -> postgresql.Insert | sqlite.Insert:
+    """Begin a statement of the dialect's own: only those know ON CONFLICT."""
+    return postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
 
 
 def lock_queue(connection: Connection) -> None:
@@ -88,7 +100,7 @@ def lock_task(connection: Connection, task_id: str) -> None:
 
     What is appended gets its number under this lock, so numbers become visible in order and without holes.
     """
-    if connection.execute(select(tasks.c.id).where(tasks.c.id == task_id).with_for_update()).one_or_none() is None:
+    if connection.execute(_LOCKED, {"task_id": task_id}).one_or_none() is None:
         raise KeyError(task_id)
 
 

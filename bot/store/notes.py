@@ -1,7 +1,7 @@
 """What a task keeps beside its transcript: effects, inbox, steps, and the program's key and audit log."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -53,10 +53,11 @@ class Notes(Shelf):
             InboxItem(row.id, row.kind, row.author, row.text, row.number, row.thread, row.comment_id) for row in rows
         ]
 
-    async def step(self, run_id: str, name: str) -> str | None:
-        """Return the recorded output of a step of the inline engine."""
-        query = select(steps.c.output).where(steps.c.run_id == run_id, steps.c.name == name)
-        return await self._database.read(lambda connection: connection.scalar(query))
+    async def steps(self, run_id: str) -> Mapping[str, str]:
+        """Return the recorded outputs of a run's steps by name; the inline engine's."""
+        query = select(steps.c.name, steps.c.output).where(steps.c.run_id == run_id)
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        return {row.name: row.output for row in rows}
 
     async def keep_step(self, run_id: str, name: str, output: str) -> None:
         """Record the output of a step of the inline engine; the first record stands."""

@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, func, or_, select, update
 
 from bot.domain.ceilings import Ceilings, Reached, Spending
 from bot.domain.task import Outcome, Run
@@ -98,10 +98,13 @@ class Queue(Shelf):
         await self._database.write(lambda connection: connection.execute(change))
 
     async def finish(self, task_id: str, seq: int, outcome: Outcome, reason: str, at: datetime) -> None:
-        """End a run; ending it again changes nothing."""
+        """End a run; ending it again changes nothing, but that one which waits may still be stopped."""
+        open_ = [runs.c.state != "finished"]
+        if outcome == "stopped":
+            open_.append(runs.c.outcome == "waiting")
         change = (
             update(runs)
-            .where(runs.c.task_id == task_id, runs.c.seq == seq, runs.c.state != "finished")
+            .where(runs.c.task_id == task_id, runs.c.seq == seq, or_(*open_))
             .values(state="finished", outcome=outcome, reason=reason, finished_at=at)
         )
 

@@ -1,5 +1,8 @@
 """The tables; a change here needs a revision in `migrations/`, and a test holds the two together."""
 
+from collections.abc import Mapping
+from typing import Literal
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -29,8 +32,23 @@ NAMES = {
 }
 """Both databases name constraints alike, so that a later revision can drop one."""
 
+Which = Literal["deliveries", "tasks"]
 DELIVERIES = MetaData(naming_convention=NAMES)
 TASKS = MetaData(naming_convention=NAMES)
+BRANCHES: Mapping[Which, MetaData] = {"deliveries": DELIVERIES, "tasks": TASKS}
+"""Both may live in one database; each has revisions of its own."""
+NEWEST: Mapping[Which, str] = {"deliveries": "deliveries_0001", "tasks": "tasks_0002"}
+"""The last revisions: what the tables below are."""
+
+
+def _version(which: Which) -> Table:
+    name = f"issuewright_{which}_version"
+    key = PrimaryKeyConstraint("version_num", name=f"{name}_pkc")
+    return Table(name, MetaData(), Column("version_num", String(32), nullable=False), key)
+
+
+VERSIONS: Mapping[Which, Table] = {"deliveries": _version("deliveries"), "tasks": _version("tasks")}
+"""Where a branch keeps its revision, as Alembic makes and reads it."""
 
 deliveries = Table(
     "deliveries",

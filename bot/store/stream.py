@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from bot.domain.events import KINDS, Fact, Notice, RunEvent, from_data, kind_of, to_data
-from bot.store.database import Shelf, lock_task
+from bot.store.database import Shelf, insert, lock_task
 from bot.store.rows import AnyRow
 from bot.store.schema import blobs, events
 from bot.store.spill import spill, unspill
+
+_NEWEST = select(func.max(events.c.seq)).where(events.c.task_id == bindparam("task_id"))
 
 
 class Stream(Shelf):
@@ -39,9 +41,7 @@ class Stream(Shelf):
 def append(connection: Connection, task_id: str, run: int, key: str, fact: Fact, at: datetime) -> bool:
     """Append a fact inside a transaction; False where the key is there already."""
     lock_task(connection, task_id)
-    if connection.execute(select(events.c.seq).where(events.c.task_id == task_id, events.c.key == key)).first():
-        return False
-    newest = connection.scalar(select(func.max(events.c.seq)).where(events.c.task_id == task_id))
+    newest = connection.scalar(_NEWEST, {"task_id": task_id})
     text, blob = spill(connection, to_data(fact))
     values = {
         "task_id": task_id,
@@ -53,8 +53,7 @@ def append(connection: Connection, task_id: str, run: int, key: str, fact: Fact,
         "blob": blob,
         "at": at,
     }
-    connection.execute(events.insert().values(values))
-    return True
+    return insert(connection, events, values)
 
 
 def _event(row: AnyRow) -> RunEvent:

@@ -32,42 +32,35 @@ class CheckResult:
 class Checker:
     """Runs the checks of one run, each as a step, on a tree that it leaves as it found it."""
 
-    def __init__(self, scene: Scene, checks: Sequence[Check], *, skipped: str = "") -> None:
-        """Take a run's checks.
-
-        Args:
-            scene: the run.
-            checks: of the repository.
-            skipped: why none of them is run, as `the set-up failed`; empty where they are.
-        """
+    def __init__(self, scene: Scene, checks: Sequence[Check]) -> None:
+        """Take a run's checks, as the repository names them."""
         self._scene = scene
         self._checks = checks
-        self._skipped = skipped
 
-    async def all(self, phase: CheckPhase, attempt: int = 1) -> list[CheckResult]:
+    async def all(self, phase: CheckPhase, attempt: int = 1, *, skipped: str = "") -> list[CheckResult]:
         """Run all checks in their order.
 
         Args:
             phase: before the first edit, or after the model is done.
             attempt: 1 for the first time in this phase.
+            skipped: why none of them is run, as `the set-up failed`; empty where they are.
         """
-        if self._skipped:
-            if phase == "before":
-                await self._skip()
+        if skipped:
+            await self._skip(phase, "check/before" if phase == "before" else f"check/after/{attempt}", skipped)
             return []
         return [await self._one(phase, attempt, index) for index in range(len(self._checks))]
 
-    async def _skip(self) -> None:
+    async def _skip(self, phase: CheckPhase, name: str, reason: str) -> None:
         """Say of each check that it is not run."""
 
         async def action() -> Json:
             for index, check in enumerate(self._checks):
-                fact = CheckSkipped(check.name, check.run, self._skipped)
-                await self._scene.recorder.note(f"check/before/skipped/{index}", fact)
+                fact = CheckSkipped(check.name, check.run, reason, phase)
+                await self._scene.recorder.note(f"{name}/skipped/{index}", fact)
             return None
 
         if self._checks:
-            await self._scene.steps.do("check/before/skipped", action)
+            await self._scene.steps.do(f"{name}/skipped", action)
 
     async def _one(self, phase: CheckPhase, attempt: int, index: int) -> CheckResult:
         check = self._checks[index]
@@ -92,8 +85,14 @@ class Checker:
         return CheckResult(check.name, check.run, cast("int | None", value["exit_code"]), str(value["output"]))
 
 
-def feedback(failed: Sequence[CheckResult]) -> str:
-    """Tell the model which checks fail, in the harness's words."""
+def feedback(failed: Sequence[CheckResult], *, anew: bool = False) -> str:
+    """Tell the model which checks fail, in the harness's words.
+
+    Args:
+        failed: the results.
+        anew: whether the project was set up again from changed files.
+    """
+    where = ", in an environment set up from your changed files, which your commands have now too" if anew else ""
     shown = "\n\n".join(
         f"`{check.command}` "
         + (f"ended with exit code {check.exit_code}" if check.exit_code is not None else "ran out of time")
@@ -101,6 +100,6 @@ def feedback(failed: Sequence[CheckResult]) -> str:
         for check in failed
     )
     return (
-        f"The harness ran the checks after `finish`, and these fail:\n\n{shown}\n\n"
+        f"The harness ran the checks after `finish`{where}, and these fail:\n\n{shown}\n\n"
         "Mend the cause and call `finish` again. If a failure has nothing to do with the task, say so in the summary."
     )

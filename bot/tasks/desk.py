@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from bot.agent.context.window import Window
+from bot.domain.events import PlanProposed
 from bot.domain.task import Run, Task
 from bot.llm.base import Model
 from bot.llm.meter import Meter, PriceOf
@@ -44,7 +45,10 @@ class Published:
     """Where people find the work."""
 
     number: int | None
+    """None where only a branch carries it."""
     url: str
+    remark: str = ""
+    """What people have to know of how it was published, as a sentence."""
 
 
 class Publisher(Protocol):
@@ -79,12 +83,32 @@ class Publisher(Protocol):
         """
         ...
 
-    async def is_draft(self, task: Task) -> bool:
-        """Say whether unfinished work may go to the task's own branch, since nobody is asked to merge that yet."""
+    async def takes_unfinished(self, task: Task, *, offered: bool) -> bool:
+        """Say whether unfinished work may go to the task's own branch although that is there already.
+
+        Args:
+            task: whose branch.
+            offered: whether the work is shown as a draft, so that a further run goes on from it.
+        """
         ...
 
     async def publish(self, task: Task, run: Run, work: Work) -> Published | None:
         """Open or update what carries the pushed work; None where nothing carries it beside the branch."""
+        ...
+
+    async def propose(self, task: Task, run: Run, plan: PlanProposed) -> str | None:
+        """Show a plan; return what a person who is there says where it waits, and None where nobody is."""
+        ...
+
+    async def ask(self, task: Task, run: Run, question: str, number: int) -> str | None:
+        """Put a question; return what a person who is there answers, and None where nobody is.
+
+        Args:
+            task: it belongs to.
+            run: it belongs to.
+            question: in the model's words.
+            number: 1 for the first of the run.
+        """
         ...
 
     async def progress(self, task: Task, run: Run) -> None:

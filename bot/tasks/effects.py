@@ -3,6 +3,7 @@
 import hashlib
 
 from bot.domain.refs import RepositoryRef
+from bot.domain.task import Run
 from bot.domain.trigger import TriggerContext
 from bot.github import markers
 from bot.github.base import Comment, GitHub
@@ -59,3 +60,8 @@ async def reply(store: TaskStore, github: GitHub, context: TriggerContext, body:
     await ensure_comment(
         store, github, context.thread.repository, context.thread.number, task_id=NO_TASK, slot=slot, body=body
     )
+
+
+def progress_slot(run: Run) -> str:
+    """Name the slot of a run's progress comment."""
+    return f"progress.{run.seq}"

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -88,6 +89,8 @@ class GuidedToolset:
         self._guidance = guidance
         self._telling = asyncio.Lock()
         self._known: dict[str, Mapping[str, bytes | None]] = {}
+        self._there: frozenset[str] | None = None
+        """Where the commit has rules; looked up once, since most folders have none."""
 
     @property
     def specs(self) -> Sequence[ToolSpec]:
@@ -140,6 +143,9 @@ class GuidedToolset:
         """Read rules as of the commit, once; empty where it has none at this path."""
         if path not in self._known:
             commit, folder = self._guidance().commit, path.rpartition("/")[0]
-            sizes = _below(folder, await self._workspace.files_at(commit, folder))
+            if self._there is None:
+                self._there = await self._workspace.paths_named(commit, RULES)
+            is_there = posixpath.normpath(path) in self._there
+            sizes = _below(folder, await self._workspace.files_at(commit, folder)) if is_there else {}
             self._known[path] = await _read(self._workspace, commit, [path] if path in sizes else [], sizes)
         return self._known[path]

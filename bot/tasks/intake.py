@@ -2,24 +2,24 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, assert_never
 
 from bot.commands.catalogue import usages
 from bot.commands.interpret import interpret
 from bot.commands.permissions import check
-from bot.domain.command import Command, Fix, Help, Status, Stop
+from bot.domain.command import Answer, Command, Fix, Help, Status, Stop
 from bot.domain.refs import RepositoryRef
-from bot.domain.task import branch_name
+from bot.domain.task import Task, branch_name
 from bot.domain.trigger import Closed, Trigger, TriggerContext, Unlabelled
 from bot.errors import Forbidden, NotAllowed, NotFound, TaskRefused, UserError
-from bot.github import comments
+from bot.github import comments, questions
 from bot.github.base import GitHub, GitHubApp
 from bot.github.webhooks import BadPayload, decode, to_trigger
 from bot.settings.server import ServerSettings
 from bot.store.base import Accepted, Delivery, NewRequest, TaskStore
-from bot.tasks.effects import reply
+from bot.tasks.effects import ensure_comment, progress_slot, reply
 from bot.tasks.engines.base import ABI
 from bot.tasks.standing import progress_view, stand
 
@@ -99,7 +99,7 @@ class Intake:
             if command is None:
                 return Handled("ignored", "no command")
             if isinstance(trigger, Closed | Unlabelled):
-                return await self._halt(context, "closed" if isinstance(trigger, Closed) else "label removed")
+                return await self._halt(context, github, "closed" if isinstance(trigger, Closed) else "label removed")
             await self._allowed(command, context, github)
             return await self._obey(command, trigger, context, github)
         except UserError as error:
@@ -116,8 +116,12 @@ class Intake:
         match command:
             case Fix():
                 return await self._fix(command, trigger, context, github)
+            case Answer():
+                if not await self._is_awaited(context):
+                    raise TaskRefused(questions.nothing_asked(self._word))
+                return await self._fix(Fix(command.text), trigger, context, github)
             case Stop():
-                handled = await self._halt(context, "asked")
+                handled = await self._halt(context, github, "asked")
                 if handled.state == "ignored":
                     await reply(self._store, github, context, comments.nothing_to_stop(self._word))
                 return Handled("done", handled.note)
@@ -144,6 +148,17 @@ class Intake:
             log.warning("eyes.refused", extra={"run": accepted.run.id, "error": str(error)})
         log.info("run.accepted", extra={"run": accepted.run.id, "kind": accepted.kind})
         return Handled("done", f"{accepted.kind}: {accepted.run.id}", accepted)
+
+    async def _is_awaited(self, context: TriggerContext) -> bool:
+        """Say whether the thread's task waits for an answer, or is at work and hears it at its next turn."""
+        task = await self._store.task_of(context.thread.repository.id, context.thread.number)
+        if task is None:
+            return False
+        last = (await self._store.runs(task.id))[-1]
+        if last.state != "finished" or last.outcome != "waiting":
+            return last.state != "finished"
+        standing = stand(await self._store.events(task.id), last.seq)
+        return bool(standing.question or (standing.proposed and standing.proposed.questions))
 
     async def _request(
         self, command: Fix, comment_id: int | None, context: TriggerContext, github: GitHub
@@ -196,17 +211,37 @@ class Intake:
         standing = stand(await self._store.events(task.id), run.seq)
         return comments.status(progress_view(standing, marker="", word=self._word), word=self._word)
 
-    async def _halt(self, context: TriggerContext, why: str) -> Handled:
+    async def _halt(self, context: TriggerContext, github: GitHub, why: str) -> Handled:
         """Stop the thread's open run; GitHub itself decides who may close or take a label away."""
         thread = context.thread
         task = await self._store.task_of(thread.repository.id, thread.number)
         run = await self._store.open_run(task.id) if task else None
-        if task is None or run is None:
+        if task is None:
             return Handled("ignored", "nothing runs")
+        if run is None:
+            return await self._drop(task, context, github, why)
         await self._store.post(task.id, "stop", author=_login(context), text=why, event_key=context.event_key)
         await self._store.audit(self._clock(), _login(context), "run.stop", run.id, why)
         self._stop(run.id)
         return Handled("done", f"stop: {run.id}")
+
+    async def _drop(self, task: Task, context: TriggerContext, github: GitHub, why: str) -> Handled:
+        """End the wait of a task for a decision or an answer: what was asked is asked no more."""
+        last = (await self._store.runs(task.id))[-1]
+        if last.outcome != "waiting":
+            return Handled("ignored", "nothing runs")
+        reason = f"{_login(context)} dropped what waited here."
+        finished = stand(await self._store.events(task.id), last.seq).finished
+        if finished is not None:
+            fact = replace(finished, outcome="stopped", reason=reason)
+            await self._store.record(task.id, last.seq, "dropped", fact, self._clock())
+        await self._store.finish(task.id, last.seq, "stopped", reason, self._clock())
+        await self._store.audit(self._clock(), _login(context), "run.dropped", last.id, why)
+        shown = stand(await self._store.events(task.id), last.seq)
+        body = comments.progress(progress_view(shown, marker="", word=self._word))
+        slot = progress_slot(last)
+        await ensure_comment(self._store, github, task.repository, last.number, task_id=task.id, slot=slot, body=body)
+        return Handled("done", f"dropped: {last.id}")
 
 
 def _login(context: TriggerContext) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.agent.rules import Guidance
 from bot.domain.task import Task
@@ -81,6 +81,8 @@ class Lease:
         """What applies to the repository's memory bank."""
         self.guidance = Guidance()
         """What the base branch says to who works on the repository; read when the run is prepared."""
+        self.parallel = False
+        """Whether the tools' commands may go side by side."""
         self.shell = desk.shelter.shell
         """Whether this run runs commands; a machine that cannot any more does not take it up."""
 
@@ -110,7 +112,7 @@ class Lease:
         self._require_shell()
         opened = await self.opened()
         self._fitted = await self._fit(opened)
-        sandbox = await self._desk.sandbox(opened, self._fitted.access)
+        sandbox = await self._desk.sandbox(opened, replace(self._fitted.access, parallel=self.parallel))
         toolset = GuidedToolset(
             self._desk.toolset(self.tools, sandbox, self.ledger),
             self.ledger,

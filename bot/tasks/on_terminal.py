@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from bot.domain.command import Fix
+from bot.domain.events import PlanProposed
 from bot.domain.task import Run, Task
 from bot.settings.repository import PATH, RepositorySettings, parse_repository
 from bot.settings.resolve import RunSettings, resolve
@@ -11,21 +12,35 @@ from bot.settings.server import ServerSettings
 from bot.tasks.desk import Published, Work
 from bot.workspace.base import Identity, Origin, Workspace
 
-Deliver = Callable[[Workspace, str, str], Awaitable[bool]]
-"""Brings a commit to a branch of the person's repository; False where the work lies in their checkout itself."""
+Deliver = Callable[[Workspace, str, str, str | None], Awaitable[bool]]
+"""Brings a commit to a branch of the person's repository; False where the work lies in their checkout itself.
+
+The last argument says where the branch has to stand, None where it must not exist.
+"""
+
+Prompt = Callable[[str], Awaitable[str | None]]
+"""Asks the person at the terminal for a line; None where nobody is there."""
 
 
 class TerminalPublisher:
     """Shows a task to the person who started it here; the events themselves are its progress."""
 
     def __init__(
-        self, checkout: Path, settings: ServerSettings, *, author: Identity, origin: Origin, deliver: Deliver
+        self,
+        checkout: Path,
+        settings: ServerSettings,
+        *,
+        author: Identity,
+        origin: Origin,
+        deliver: Deliver,
+        prompt: Prompt,
     ) -> None:
         self._checkout = checkout
         self._settings = settings
         self._author = author
         self._origin = origin
         self._deliver = deliver
+        self._prompt = prompt
 
     async def settings(self, task: Task, run: Run) -> RunSettings:
         """Resolve what applies, with the repository's file as it lies in the checkout."""
@@ -49,15 +64,27 @@ class TerminalPublisher:
 
     async def push(self, task: Task, workspace: Workspace, commit: str, branch: str, *, expected: str | None) -> bool:
         """Bring the commit into the person's repository."""
-        return await self._deliver(workspace, commit, branch)
+        return await self._deliver(workspace, commit, branch, expected)
 
-    async def is_draft(self, task: Task) -> bool:
-        """Say no: a branch in a person's own repository is theirs to merge at any time."""
-        return False
+    async def takes_unfinished(self, task: Task, *, offered: bool) -> bool:
+        """Say yes: the branch is between this person and us, and a further run goes on from there."""
+        return True
 
     async def publish(self, task: Task, run: Run, work: Work) -> Published | None:
         """Open nothing: the branch is all there is."""
         return None
+
+    async def propose(self, task: Task, run: Run, plan: PlanProposed) -> str | None:
+        """Ask the person about a plan that waits; one that does not is shown with the events."""
+        if not plan.waits:
+            return None
+        asked = [plan.text, *(f"? {question}" for question in plan.questions), plan.waits]
+        shown = "\n\n".join(asked)
+        return await self._prompt(f"{shown}\nCarry the plan out? [y]es, [n]o, or say what to change: ")
+
+    async def ask(self, task: Task, run: Run, question: str, number: int) -> str | None:
+        """Ask the person."""
+        return await self._prompt(f"The model asks:\n{question}\nYour answer: ")
 
     async def progress(self, task: Task, run: Run) -> None:
         """Do nothing: the terminal shows the events."""

@@ -1,24 +1,29 @@
 """How a run begins: what applies, the working copy, and what the model is told first."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
 from bot.agent.context.window import Window
-from bot.agent.prompt import Assignment, Surroundings, first_message, next_message
+from bot.agent.modes import mode_of
+from bot.agent.prompt import Assignment, Surroundings, first_message, next_message, pinned
 from bot.agent.rules import Guidance
 from bot.domain.events import RunStarted, WorkspaceReady
 from bot.domain.messages import Message, TextPart, ToolCall, ToolResult
-from bot.domain.task import Task
+from bot.domain.task import Mode, Task
 from bot.errors import RepositoryRefused, TaskRefused
+from bot.projects.checks import FoundCheck
 from bot.settings.record import settings_from_data, settings_to_data
 from bot.settings.resolve import RunSettings
+from bot.tasks.before import LeftOpen, left_open
 from bot.tasks.desk import Desk
 from bot.tasks.engines.base import Json
 from bot.tasks.guidance import read_guidance
 from bot.tasks.lease import Lease
 from bot.tasks.scene import Scene
+from bot.tasks.standing import left_elsewhere
+from bot.tools.checks import find_in
 from bot.workspace.base import Origin
 
 PROGRAMS = (
@@ -39,8 +44,11 @@ PROGRAMS = (
     "curl",
 )
 """Programs that the model is told about where they are there."""
-WINDOW_BEFORE = (200_000, 120_000)
-"""Of runs that began before windows were recorded: the default model's then."""
+NO_RESULT = (
+    "No result: the run ended before there was one. The call may have been carried out, whole, in part or not at all; "
+    "look before you make it again."
+)
+"""Answers a call that a run left open."""
 INBOX = "inbox"
 """The effect slot that holds the last inbox item which an earlier run heard."""
 
@@ -57,6 +65,8 @@ class Prepared:
     programs: Sequence[str]
     heard: int
     """The last inbox item that an earlier run heard."""
+    checks: Sequence[FoundCheck]
+    """Those that the project's files tell of and that can be run here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,25 @@ class Begun:
     started: datetime
     window: Window
     """Of the model that does the work."""
+    planners: Window
+    """Of the model that plans."""
+    mode: Mode
+    open: LeftOpen
+    """What the runs before left open, as far as people now ask to go on with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the work is about."""
+
+    plan: str = ""
+    """Markdown, in a model's words; empty where there is none."""
+    asked: Sequence[str] = ()
+    """What people asked before the plan."""
+    request: str = ""
+    """What is asked now; may be empty."""
+    said: Sequence[str] = ()
+    """What people said while the plan was made; the work's conversation is another one, and has to hear it too."""
 
 
 async def begin(scene: Scene) -> Begun:
@@ -76,11 +105,21 @@ async def begin(scene: Scene) -> Begun:
     async def action() -> Json:
         if why := desk.shelter.refuses(task):
             raise TaskRefused(why)
-        settings = await desk.publisher.settings(task, run)
-        await recorder.note("started", RunStarted(settings.model, "act", settings.shown()))
+        before = await left_open(desk.store, task, run)
+        commanded = run.comment_id is not None or await _is_joined(scene)
+        # A label says that there is something to do; what is open is decided by a command.
+        if not commanded and not task.repository.is_local:
+            before = LeftOpen(works=before.works)
+        settings = await desk.publisher.settings(task, replace(run, model=run.model or before.model))
+        goes_on = bool(before.plan) or before.answers or before.works
+        mode = mode_of(settings.mode, commanded=commanded, goes_on=goes_on)
+        await recorder.note("started", RunStarted(settings.model, mode, settings.shown()))
         await desk.publisher.announce(task, run, settings)
-        window = desk.window(settings.model)
+        window, planners = desk.window(settings.model), desk.window(settings.planner)
         return {
+            "mode": mode,
+            "open": before.to_data(),
+            "planners": [planners.tokens, planners.usable],
             "settings": settings_to_data(settings),
             "started": desk.clock().isoformat(),
             "shell": desk.shelter.shell,
@@ -92,8 +131,23 @@ async def begin(scene: Scene) -> Begun:
     # As it was when the run began: what a run does must not change with the machine that takes it up.
     scene.lease.shell = value["shell"] is True
     scene.lease.memory = settings.memory
-    window = Window(*cast("list[int]", value.get("window", WINDOW_BEFORE)))
-    return Begun(settings, datetime.fromisoformat(str(value["started"])), window)
+    scene.lease.parallel = settings.parallel_commands
+    window, planners = (Window(*cast("list[int]", value[key])) for key in ("window", "planners"))
+    before = LeftOpen.from_data(cast("dict[str, Any]", value["open"]))
+    started = datetime.fromisoformat(str(value["started"]))
+    return Begun(settings, started, window, planners, cast("Mode", value["mode"]), before)
+
+
+async def _is_joined(scene: Scene) -> bool:
+    """Whether a command came while the run was queued, and joined it."""
+    items = await scene.desk.store.inbox(scene.task.id, after=await _heard_before(scene))
+    return any(item.kind == "steer" and item.comment_id is not None for item in items)
+
+
+async def _heard_before(scene: Scene) -> int:
+    """Return the last inbox item that an earlier run heard."""
+    kept = await scene.desk.store.effect(scene.task.id, INBOX)
+    return int(kept.remote_id) if kept else 0
 
 
 async def prepare(scene: Scene) -> Prepared:
@@ -107,17 +161,18 @@ async def prepare(scene: Scene) -> Prepared:
         live = await lease.live()
         await recorder.note("workspace", WorkspaceReady(task.branch, live.opened.base, live.opened.files))
         system, programs = await _surroundings(lease, shell=lease.shell)
+        found = await find_in(live.sandbox) if lease.shell else ()
         # Not from a branch of the task's: what it says may have been put there to steer us.
         source = await _base_commit(scene, origin) if expected else live.opened.base
         guidance = await read_guidance(live.workspace, source, lease.memory) if source else Guidance()
-        kept = await desk.store.effect(task.id, INBOX)
         return {
             "guidance": asdict(guidance),
             "base": live.opened.base,
             "expected": expected,
             "system": system,
             "programs": programs,
-            "heard": int(kept.remote_id) if kept else 0,
+            "checks": [asdict(check) for check in found if check.program in programs],
+            "heard": await _heard_before(scene),
         }
 
     value = cast("dict[str, object]", await scene.steps.do("prepare", action, stoppable=True, patient=True))
@@ -132,6 +187,7 @@ async def prepare(scene: Scene) -> Prepared:
         str(value["system"]),
         cast("list[str]", value["programs"]),
         cast("int", value["heard"]),
+        [FoundCheck(**row) for row in cast("list[dict[str, Any]]", value.get("checks", []))],
     )
 
 
@@ -156,14 +212,15 @@ async def _surroundings(lease: Lease, *, shell: bool) -> tuple[str, list[str]]:
     return found[0] or "Linux", [line for line in found[1:] if line in PROGRAMS]
 
 
-async def transcript_of(scene: Scene, settings: RunSettings, prepared: Prepared, setup: str = "") -> list[Message]:
+async def transcript_of(scene: Scene, begun: Begun, prepared: Prepared, setup: str, wanted: Wanted) -> list[Message]:
     """Build what the model is told: the first message, or the earlier runs and what is asked now.
 
     Args:
         scene: the run.
-        settings: what applies to it.
+        begun: what applies to it.
         prepared: its working copy.
         setup: how the project was set up, in words for the model.
+        wanted: what the work is about.
     """
     desk, task, run = scene.desk, scene.task, scene.run
     earlier: Sequence[Message] = ()
@@ -173,15 +230,36 @@ async def transcript_of(scene: Scene, settings: RunSettings, prepared: Prepared,
         if earlier:
             break
     if not earlier:
-        return [_first(scene, settings, prepared, setup)]
+        return [first_of(scene, begun.settings, prepared, setup, wanted)]
     transcript = _closed(earlier)
-    asked = next_message(task.id, run.request, moved=not await _ours(desk, task, prepared), setup=setup)
+    moved = prepared.expected is not None and not await _ours(desk, task, prepared)
+    plan = pinned(task.id, wanted.plan, wanted.asked)
+    elsewhere = left_elsewhere(await desk.store.events(task.id), task, before=run.seq)
+    asked = next_message(
+        task.id,
+        wanted.request,
+        moved=moved,
+        setup=setup,
+        answers=begun.open.answers,
+        plan=plan,
+        elsewhere=elsewhere,
+    )
     if transcript[-1].role == "user":
         transcript.append(Message("assistant", (TextPart("The run is over."),)))
     return [*transcript, asked]
 
 
-def _first(scene: Scene, settings: RunSettings, prepared: Prepared, setup: str) -> Message:
+def first_of(scene: Scene, settings: RunSettings, prepared: Prepared, setup: str, wanted: Wanted | None) -> Message:
+    """Build the first message.
+
+    Args:
+        scene: the run.
+        settings: what applies to it.
+        prepared: its working copy.
+        setup: how the project was set up, in words for the model.
+        wanted: what the work is about; None where a plan is asked for.
+    """
+    plans, wanted = wanted is None, wanted or Wanted(request=scene.run.request)
     task, run, guidance, memory = scene.task, scene.run, scene.lease.guidance, settings.memory
     kind = {"issue": "issue", "pull": "pull request"}[task.kind] if task.number else "task"
     assignment = Assignment(
@@ -189,15 +267,18 @@ def _first(scene: Scene, settings: RunSettings, prepared: Prepared, setup: str) 
         kind,
         task.title,
         task.body,
-        run.request,
-        [check.run for check in settings.checks],
+        wanted.request,
+        [] if plans else [check.run for check in settings.checks],
         guidance.rules,
         guidance.memory,
         memory.folder,
-        memory.mode == "write",
+        wanted.plan,
+        wanted.asked,
+        memory.mode == "write" and not plans,
     )
     date = run.created_at.date().isoformat()
-    where = Surroundings(".", prepared.system, prepared.programs, task.branch, date, setup)
+    network = settings.network if scene.lease.shell else None
+    where = Surroundings(".", prepared.system, prepared.programs, task.branch, date, setup, network)
     return first_message(assignment, where)
 
 
@@ -218,9 +299,7 @@ def _closed(messages: Sequence[Message]) -> list[Message]:
 
 def _answered(calls: Sequence[ToolCall], message: Message) -> Message:
     given = {part.call_id for part in message.parts if isinstance(part, ToolResult)}
-    missing = tuple(
-        ToolResult(call.id, "Not executed: the run ended.", is_error=True) for call in calls if call.id not in given
-    )
+    missing = tuple(ToolResult(call.id, NO_RESULT, is_error=True) for call in calls if call.id not in given)
     return Message(message.role, (*missing, *message.parts))
 
 

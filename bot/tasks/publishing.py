@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import cast
 
 from bot.domain.events import BranchPushed, CommitMade, Notice, PullOpened
+from bot.domain.protected import is_protected
 from bot.errors import BranchMoved, PushRejected
 from bot.github import comments
 from bot.redaction import Leak, holds_secret, leaks, leaks_in_names, mask, mask_known
@@ -56,6 +57,8 @@ async def deliver(scene: Scene, prepared: Prepared, *, summary: str, complete: b
             await scene.desk.store.set_pull(scene.task.id, published.number)
             updated = published.number == scene.task.pull_number
             await scene.recorder.note("pull", PullOpened(published.number, published.url, updated=updated))
+        if published.remark:
+            await scene.recorder.note("published", Notice(published.remark))
         return asdict(published)
 
     await scene.steps.do("pull", action, patient=True)
@@ -78,11 +81,18 @@ async def _commit(scene: Scene, prepared: Prepared, summary: str) -> str | None:
         if without and any(path == without or path.startswith(f"{without}/") for path in changed):
             await scene.recorder.note("memory", Notice(_left_out(without)))
         if sha is not None:
-            await _keep_secrets(scene, opened.workspace, prepared.base, sha)
+            paths = await opened.workspace.changed_paths(prepared.base, sha)
+            await _keep_secrets(scene, opened.workspace, prepared.base, sha, paths)
             stat = await opened.workspace.diff_stat(prepared.base, sha)
             subject = message.split("\n", 1)[0]
             fact = CommitMade(
-                sha, subject, stat.files, stat.insertions, stat.deletions, same_tree_as=None if changed else checked
+                sha,
+                subject,
+                stat.files,
+                stat.insertions,
+                stat.deletions,
+                same_tree_as=None if changed else checked,
+                protected=sorted(filter(is_protected, paths)),
             )
             await scene.recorder.note("commit", fact)
         return sha
@@ -94,7 +104,7 @@ def _left_out(folder: str) -> str:
     return f"Changes below `{folder}`, the memory bank, are left out: only `memory: write` in `{PATH}` lets them in."
 
 
-async def _keep_secrets(scene: Scene, workspace: Workspace, base: str, sha: str) -> None:
+async def _keep_secrets(scene: Scene, workspace: Workspace, base: str, sha: str, paths: Sequence[str]) -> None:
     """Refuse a change that would publish a secret of ours, and remark on what looks like somebody's.
 
     Raises:
@@ -102,7 +112,6 @@ async def _keep_secrets(scene: Scene, workspace: Workspace, base: str, sha: str)
     """
     diff = await workspace.diff(base, sha, limit_chars=DIFF_CHARS)
     found, read = await asyncio.to_thread(leaks, diff)
-    paths = await workspace.changed_paths(base, sha)
     found += leaks_in_names(paths)
     # A diff that was cut ends inside its last file.
     whole = set(paths) - read if len(diff) < DIFF_CHARS // 2 else set(paths)
@@ -136,14 +145,14 @@ async def _push(scene: Scene, prepared: Prepared, sha: str, *, seen: bool, draft
         prepared: what it began on.
         sha: the commit.
         seen: whether it is unfinished and others see the task's branch.
-        draft: whether it may go there all the same as long as that is a draft, so that a further run goes on from it.
+        draft: whether it is offered as a draft, so that it may go there all the same.
     """
     task, publisher = scene.task, scene.desk.publisher
 
     async def action() -> Json:
         opened = await scene.lease.opened()
         aside = f"agent/{task.number}-{task.id[:8]}-run{scene.run.seq}"
-        beside = seen and not (draft and await publisher.is_draft(task))
+        beside = seen and not await publisher.takes_unfinished(task, offered=draft)
         branch, expected = (aside, None) if beside else (task.branch, prepared.expected)
         if mask_known(branch) != branch:
             raise PushRejected("the branch's name holds a secret of this server: ask again with another title")
@@ -152,7 +161,9 @@ async def _push(scene: Scene, prepared: Prepared, sha: str, *, seen: bool, draft
         except BranchMoved:
             branch = aside
             pushed = await publisher.push(task, opened.workspace, sha, branch, expected=None)
-            moved = Notice(f"`{task.branch}` has commits of others by now, so the work is beside it, on `{aside}`.")
+            others = "is checked out or " if task.repository.is_local else ""
+            told = f"`{task.branch}` {others}has commits of others by now, so the work is beside it, on `{aside}`."
+            moved = Notice(told)
             await scene.recorder.note("aside", moved)
         if pushed:
             await scene.recorder.note("push", BranchPushed(branch, sha))

@@ -2,10 +2,10 @@
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 from bot.agent.limits import LimitGuard
 from bot.domain.codec import images_from_data, message_from_data, message_to_data
@@ -23,19 +23,20 @@ from bot.domain.messages import (
     Usage,
 )
 from bot.domain.plan import PlanItem
+from bot.domain.proposal import Proposal
 from bot.errors import Cancelled, LimitReached, ModelError, OperatorError
 from bot.llm.base import Model, OnText
 from bot.llm.meter import Amount, Ceiling, Meter
 from bot.redaction import mask, mask_known, mask_tokens
 from bot.tasks.engines.base import Json
+from bot.tasks.opening import NO_RESULT
 from bot.tasks.scene import Scene
 from bot.tasks.steps import describe, rebuild
-from bot.tools.base import Tool, ToolOutput
+from bot.tools.base import COMMANDS, Tool, ToolOutput, Toolset
+from bot.tools.toolset import fit
 
 TEXT_CHARS = 2_000
 """Of a reply's text and of a command's output that the stream keeps; the transcript keeps all."""
-WAITS = ("run",)
-"""Tools that may take long, so that a person's stop cuts them short."""
 
 
 class RecordedModel:
@@ -76,7 +77,7 @@ class RecordedModel:
                 return {"error": describe(error), **self._used()}
             except LimitReached as limit:
                 return {"limit": [limit.what, limit.value, limit.limit, limit.remark], **self._used()}
-            reply = replace(reply, message=_without_secrets(reply.message), usage=self._meter.turn.usage)
+            reply = replace(reply, message=_without_secrets(reply.message))
             fact = ModelReplied(
                 turn=turn,
                 text=reply.message.text[:TEXT_CHARS],
@@ -129,7 +130,7 @@ class RecordedModel:
 
 
 class RecordedToolset:
-    """Tools whose calls are steps; each call that changes something ends in a checkpoint."""
+    """Tools whose calls are steps; each step that changes something ends in a checkpoint."""
 
     def __init__(self, scene: Scene, tools: Sequence[Tool]) -> None:
         self._scene = scene
@@ -149,44 +150,93 @@ class RecordedToolset:
         return name not in self._writers
 
     async def call(self, turn: int, index: int, name: str, arguments: str) -> ToolOutput:
-        """Return the recorded result of this call, or make it and record it."""
+        """Return the recorded result of this call, or make it and record it; what is not offered is not made."""
+        (output,) = await self.together(turn, {index: ToolCall("", name, arguments)})
+        return output
+
+    async def together(self, turn: int, calls: Mapping[int, ToolCall]) -> Sequence[ToolOutput]:
+        """Do the same for calls that go side by side and of which none is recorded without the others.
+
+        They share one work tree: whichever of them a crash cut short, all are made again where the first began.
+        """
 
         async def action() -> Json:
+            if self._scene.steps.stopping:
+                # What is ended now may have begun these calls before it was killed.
+                none = [ToolOutput(NO_RESULT, f"{call.name}: no result", is_error=True) for call in calls.values()]
+                outputs = [_plain(output) for output in none]
+                return {"outputs": outputs, "commit": self._scene.lease.commit, "seen": {}, "gone": []}
             live = await self._scene.lease.live()
             seen = dict(self._scene.lease.ledger.seen)
-            begun = self._scene.desk.clock()
-            output = _shown(await live.toolset.call(turn, index, name, arguments))
+            made = await self._make(live.toolset, turn, calls)
             commit = self._scene.lease.commit
-            if output.changed is None or output.changed:
-                commit = await live.workspace.checkpoint(
-                    output.changed, f"{name} {turn}/{index}", self._scene.run.created_at
-                )
-            seconds = (self._scene.desk.clock() - begun).total_seconds()
-            await self._scene.recorder.note(f"tool/{turn}/{index}", _fact(turn, index, name, output, seconds))
+            changed = _changed([output for output, _ in made])
+            if changed is None or changed:
+                names = ", ".join(f"{call.name} {turn}/{index}" for index, call in calls.items())
+                commit = await live.workspace.checkpoint(changed, names, self._scene.run.created_at)
+            for (index, call), (output, seconds) in zip(calls.items(), made, strict=True):
+                await self._scene.recorder.note(f"tool/{turn}/{index}", _fact(turn, index, call.name, output, seconds))
             learnt = {
                 path: digest for path, digest in self._scene.lease.ledger.seen.items() if seen.get(path) != digest
             }
             gone = [path for path in seen if path not in self._scene.lease.ledger.seen]
-            return {"output": _plain(output), "commit": commit, "seen": learnt, "gone": gone}
+            return {"outputs": [_plain(output) for output, _ in made], "commit": commit, "seen": learnt, "gone": gone}
 
         before, self._latest = self._latest, asyncio.Event()
         mine = self._latest
         try:
-            value = await self._scene.steps.do(f"tool/{turn}/{index}", action, stoppable=name in WAITS)
+            stoppable = not self._scene.steps.stopping and any(call.name in COMMANDS for call in calls.values())
+            value = await self._scene.steps.do(f"tool/{turn}/{min(calls)}", action, stoppable=stoppable)
             # Calls side by side end in any order, and each life has to come out of them with the same.
             await before.wait()
             return self._learn(cast("dict[str, object]", value))
         finally:
             mine.set()
 
-    def _learn(self, value: dict[str, object]) -> ToolOutput:
-        """Take over what a call left behind, and return what it gave."""
+    async def _make(
+        self, toolset: Toolset, turn: int, calls: Mapping[int, ToolCall]
+    ) -> Sequence[tuple[ToolOutput, float]]:
+        """Make calls side by side; return what each gave and the seconds it took."""
+
+        async def make(index: int, call: ToolCall) -> tuple[ToolOutput, float]:
+            begun = self._scene.desk.clock()
+            offered = any(spec.name == call.name for spec in self._specs)
+            output = await toolset.call(turn, index, call.name, call.arguments) if offered else self._refusal(call.name)
+            return _shown(output), (self._scene.desk.clock() - begun).total_seconds()
+
+        # All end before anything is raised: nothing may go on in the work tree behind the step.
+        given = await asyncio.gather(*(make(*one) for one in calls.items()), return_exceptions=True)
+        made: list[tuple[ToolOutput, float]] = []
+        for one in given:
+            if isinstance(one, BaseException):
+                raise one
+            made.append(one)
+        return made
+
+    def _refusal(self, name: str) -> ToolOutput:
+        names = ", ".join(spec.name for spec in self._specs)
+        told = f"unknown_tool: {name[:100]!r} is not offered here; the tools are {names}"
+        return ToolOutput(fit(told, TEXT_CHARS), fit(name, 100), is_error=True, malformed=True)
+
+    def _learn(self, value: dict[str, object]) -> Sequence[ToolOutput]:
+        """Take over what calls left behind, and return what each gave; an earlier version kept one call alone."""
         lease = self._scene.lease
         lease.commit = cast("str | None", value["commit"])
         lease.ledger.seen.update(cast("dict[str, str]", value["seen"]))
         for path in cast("list[str]", value["gone"]):
             lease.ledger.seen.pop(path, None)
-        return _output_from_plain(cast("dict[str, object]", value["output"]))
+        kept = cast("list[dict[str, object]]", value.get("outputs") or [value["output"]])
+        return [_output_from_plain(one) for one in kept]
+
+
+def _changed(outputs: Sequence[ToolOutput]) -> Sequence[str] | None:
+    """Join what calls changed; None where one of them may have changed anything."""
+    paths: list[str] = []
+    for output in outputs:
+        if output.changed is None:
+            return None
+        paths += output.changed
+    return paths
 
 
 def _told(prompt: Prompt) -> Prompt:
@@ -216,7 +266,15 @@ def _shown(output: ToolOutput) -> ToolOutput:
     """
     text = mask_known(output.text) if output.command is None else mask_tokens(output.text)
     command = None if output.command is None else mask(output.command)
-    return replace(output, text=text, summary=mask(output.summary), command=command)
+    question = None if output.question is None else mask(output.question)
+    proposal = None if output.proposal is None else _masked(output.proposal)
+    summary = mask(output.summary)
+    return replace(output, text=text, summary=summary, command=command, question=question, proposal=proposal)
+
+
+def _masked(proposal: Proposal) -> Proposal:
+    files, questions = ([mask(text) for text in texts] for texts in (proposal.files, proposal.questions))
+    return replace(proposal, text=mask(proposal.text), files=files, questions=questions)
 
 
 def _reply_to_data(reply: Reply) -> dict[str, object]:
@@ -245,14 +303,19 @@ def _plain(output: ToolOutput) -> dict[str, object]:
     kept["changed"] = None if output.changed is None else list(output.changed)
     kept["images"] = list(kept["images"])
     kept["plan"] = None if output.plan is None else list(kept["plan"])
+    if output.proposal is not None:
+        kept["proposal"] |= {"files": list(output.proposal.files), "questions": list(output.proposal.questions)}
     return kept
 
 
 def _output_from_plain(kept: dict[str, object]) -> ToolOutput:
-    """Turn what `_plain` made back; an earlier version kept no images and no plan."""
+    """Turn what `_plain` made back; an earlier version kept fewer fields."""
     items = cast("list[dict[str, object]] | None", kept.get("plan"))
     plan = None if items is None else [PlanItem(str(item["text"]), bool(item["done"])) for item in items]
-    return ToolOutput(**{**kept, "images": images_from_data(kept.get("images")), "plan": plan})  # type: ignore[arg-type]
+    proposed = cast("dict[str, Any] | None", kept.get("proposal"))
+    proposal = None if proposed is None else Proposal(**proposed)
+    images = images_from_data(kept.get("images"))
+    return ToolOutput(**{**kept, "images": images, "plan": plan, "proposal": proposal})  # type: ignore[arg-type]
 
 
 def _fact(turn: int, index: int, name: str, output: ToolOutput, seconds: float) -> ToolFinished:

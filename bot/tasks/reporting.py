@@ -14,7 +14,9 @@ from bot.tasks.scene import Scene
 log = logging.getLogger(__name__)
 
 
-async def report(scene: Scene, fact: RunFinished, transcript: Sequence[Message], *, heard: int, kept: bool) -> None:
+async def report(
+    scene: Scene, fact: RunFinished, transcript: Sequence[Message], *, heard: int, seen: int, kept: bool
+) -> None:
     """Keep the transcript, record the end and show it; the run is over only when all three are done.
 
     Args:
@@ -22,6 +24,7 @@ async def report(scene: Scene, fact: RunFinished, transcript: Sequence[Message],
         fact: how it ended.
         transcript: of the whole task up to here.
         heard: the last inbox item that reached the model.
+        seen: the last one that was there when people were asked what the run waits for.
         kept: whether the working copy holds what could not be published, so that it has to stay.
     """
     desk, task, run = scene.desk, scene.task, scene.run
@@ -38,7 +41,7 @@ async def report(scene: Scene, fact: RunFinished, transcript: Sequence[Message],
             # one may begin at once, and the uid is free for another task.
             await _forget(scene)
         await desk.store.finish(task.id, run.seq, fact.outcome, fact.reason, desk.clock())
-        await _go_on(scene, heard)
+        await _go_on(scene, heard, seen)
         return None
 
     try:
@@ -58,14 +61,14 @@ async def _forget(scene: Scene) -> None:
         log.exception("workspace.kept", extra={"run": scene.run.id})
 
 
-async def _go_on(scene: Scene, heard: int) -> None:
+async def _go_on(scene: Scene, heard: int, seen: int) -> None:
     """Queue a further run for what people said when the model was done already: nothing that is said is lost.
 
     From here on the run is closed, so that a new request is a run of its own and joins this one no more.
     """
     store, task, run = scene.desk.store, scene.task, scene.run
     items = await store.inbox(task.id, after=heard)
-    if not items:
+    if not items and not heard:
         return
     # Words before a stop ended with the run that it was meant for.
     stopped = max((item.id for item in items if item.kind == "stop"), default=0)
@@ -84,7 +87,8 @@ async def _go_on(scene: Scene, heard: int) -> None:
             requester_id=0,
             request="\n\n".join(item.text for item in said if item.text),
             model=None,
-            comment_id=last.comment_id,
+            # What was said before the plan or the question was there decides nothing about it.
+            comment_id=last.comment_id if last.id > seen else None,
             installation_id=task.installation_id,
             branch=task.branch,
             base_branch=task.base_branch,
@@ -92,4 +96,5 @@ async def _go_on(scene: Scene, heard: int) -> None:
             abi=ABI,
         )
         await store.accept(request, scene.desk.clock())
-    await store.keep_effect(task.id, Effect(INBOX, "cursor", str(items[-1].id)))
+    # What this run heard is not said to the next one again.
+    await store.keep_effect(task.id, Effect(INBOX, "cursor", str(items[-1].id if items else heard)))

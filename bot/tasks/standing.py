@@ -1,6 +1,6 @@
 """How a run stands, drawn from its events alone: what the progress comment, the status answer and the terminal show."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import assert_never
@@ -13,7 +13,9 @@ from bot.domain.events import (
     Fact,
     ModelReplied,
     Notice,
+    PlanProposed,
     PullOpened,
+    QuestionAsked,
     RunEvent,
     RunFinished,
     RunHeld,
@@ -24,6 +26,7 @@ from bot.domain.events import (
     WorkspaceReady,
 )
 from bot.domain.plan import PlanItem
+from bot.domain.task import Task
 from bot.github import pieces
 from bot.github.comments import (
     CheckResult,
@@ -47,19 +50,41 @@ class Standing:
     workspace: WorkspaceReady | None = None
     replies: list[ModelReplied] = field(default_factory=list)
     setup: SetupFinished | None = None
+    again: SetupFinished | None = None
+    """The last set-up from files that the work changed; None where the checks have what was there before it."""
     checks: list[CheckFinished | CheckSkipped] = field(default_factory=list)
     tools: list[ToolFinished] = field(default_factory=list)
     plan: list[PlanItem] = field(default_factory=list)
     """As the model said it last."""
+    proposed: PlanProposed | None = None
+    """The last plan that stood before the work."""
+    question: str = ""
+    """What the model asked last; empty where it asked nothing."""
     notices: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     """What was asked, in people's words; empty for the thread's own text."""
     commit: CommitMade | None = None
     commits: int = 0
+    protected: set[str] = field(default_factory=set)
+    """Files that people decide about and that commits changed."""
     pushed: BranchPushed | None = None
     pull: PullOpened | None = None
     finished: RunFinished | None = None
     timeline: list[TimelineEntry] = field(default_factory=list)
+
+    def told(self, protected: Collection[str]) -> list[str]:
+        """Return what people have to know of it.
+
+        Args:
+            protected: the files that people decide about and that are changed, by this run or by others.
+        """
+        changed = f"This changes what people decide about: {pieces.paths(sorted(protected))}. Look at that with care."
+        return [*([changed] if protected else []), *self.notices]
+
+    @property
+    def has_plan_open(self) -> bool:
+        """Whether what waits is a plan, and no question in the middle of the work."""
+        return self.proposed is not None and not self.question
 
     def meter(self) -> Meter | None:
         """Sum up what was used; None before the first reply."""
@@ -87,7 +112,8 @@ class Standing:
         for fact in self.checks:
             if isinstance(fact, CheckSkipped):
                 row = rows.get(fact.name, CheckRow(fact.name, fact.command))
-                rows[fact.name] = replace(row, skipped=fact.reason)
+                # What an earlier attempt measured is not what the last one is like.
+                rows[fact.name] = replace(row, after=None if fact.phase == "after" else row.after, skipped=fact.reason)
                 continue
             row = rows.get(fact.name, CheckRow(fact.name, fact.command))
             # People can look up the commit that was made; the checks ran on its very files before it was.
@@ -98,12 +124,9 @@ class Standing:
             rows[fact.name] = CheckRow(fact.name, fact.command, before, after, row.skipped)
         return list(rows.values())
 
-    def setup_row(self) -> SetupRow | None:
-        """Say how the project was set up; None where that is still to come."""
-        fact = self.setup
-        if fact is None:
-            return None
-        return SetupRow(fact.names, fact.command, fact.exit_code, fact.seconds, fact.cached, fact.output, fact.remark)
+    def setup_rows(self) -> list[SetupRow]:
+        """Say how the project was set up before the work, and then for its checks; empty where that is to come."""
+        return [_setup_row(fact) for fact in (self.setup, self.again) if fact is not None]
 
     def command_rows(self) -> list[CommandRow]:
         """List the commands that the model ran through the harness."""
@@ -124,6 +147,26 @@ def stand(events: Sequence[RunEvent], run: int | None) -> Standing:
     return standing
 
 
+def left_elsewhere(events: Sequence[RunEvent], task: Task, *, before: int) -> str:
+    """Say where the last commit of earlier runs lies where a further one begins without it; empty where it has it.
+
+    Args:
+        events: the task's stream.
+        task: whose branch each run begins on.
+        before: the run that begins.
+    """
+    place = ""
+    for event in events:
+        if event.run >= before:
+            continue
+        if isinstance(event.fact, BranchPushed):
+            place = "" if event.fact.branch == task.branch else f"on the branch `{event.fact.branch}`"
+        elif isinstance(event.fact, CommitMade) and not task.repository.is_local:
+            # Until it is pushed; at the terminal it may lie in the checkout itself.
+            place = "nowhere but in this transcript, since it could not be published"
+    return place
+
+
 def progress_view(standing: Standing, *, marker: str, word: str) -> ProgressView:
     """Turn a standing into what the progress comment shows."""
     queued, finished, pull = standing.queued, standing.finished, standing.pull
@@ -134,13 +177,14 @@ def progress_view(standing: Standing, *, marker: str, word: str) -> ProgressView
         requester=queued.requester if queued else "",
         reason=_reason(standing),
         position=queued.position if queued else 0,
+        about_plan=standing.has_plan_open,
         last_activity=standing.timeline[-1] if standing.timeline else None,
         meter=standing.meter(),
-        setup=standing.setup_row(),
+        setup=standing.setup_rows(),
         plan=standing.plan,
         checks=standing.check_rows(),
         timeline=standing.timeline,
-        notices=standing.notices,
+        notices=standing.told(standing.protected),
         summary=finished.summary if finished else "",
         pull_number=pull.number if pull else None,
         pull_url=pull.url if pull else "",
@@ -182,7 +226,10 @@ def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one 
         case WorkspaceReady():
             standing.workspace = fact
         case SetupFinished():
-            standing.setup = fact
+            if fact.changed:
+                standing.again = fact
+            else:
+                standing.setup, standing.again = fact, None
         case CheckFinished() | CheckSkipped():
             standing.checks.append(fact)
         case ModelReplied():
@@ -191,11 +238,16 @@ def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one 
             standing.tools.append(fact)
             if fact.plan is not None:
                 standing.plan = [PlanItem(str(item.get("text")), item.get("done") is True) for item in fact.plan]
+        case PlanProposed():
+            standing.proposed = fact
+        case QuestionAsked():
+            standing.question = fact.text
         case Notice():
             standing.notices.append(fact.text)
         case CommitMade():
             standing.commit = fact
             standing.commits += 1
+            standing.protected.update(fact.protected)
         case BranchPushed():
             standing.pushed = fact
         case PullOpened():
@@ -206,14 +258,25 @@ def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one 
             assert_never(fact)
 
 
+def _setup_row(fact: SetupFinished) -> SetupRow:
+    return SetupRow(
+        fact.names, fact.command, fact.exit_code, fact.seconds, fact.cached, fact.output, fact.remark, fact.changed
+    )
+
+
 def _setup_line(fact: SetupFinished) -> str:
+    since = f" for the changed {', '.join(fact.changed)}" if fact.changed else ""
     if fact.exit_code != 0:
-        return f"set-up failed: {fact.command}: {_exit(fact.exit_code)} in {fact.seconds:.1f} s"
+        return f"set-up{since} failed: {fact.command}: {_exit(fact.exit_code)} in {fact.seconds:.1f} s"
     if not fact.command:
-        return f"nothing was set up: {fact.remark}"
+        return f"nothing was set up{since}: {fact.remark or 'nothing is asked for'}"
     how = "taken from an earlier task" if fact.cached else f"done in {fact.seconds:.1f} s"
     rest = f"; {fact.remark}" if fact.remark else ""
-    return f"set-up of {fact.names or 'the project'} {how}{rest}"
+    return f"set-up of {fact.names or 'the project'}{since} {how}{rest}"
+
+
+def _decided(protected: Sequence[str]) -> str:
+    return f"; it changes what people decide about: {', '.join(protected)}" if protected else ""
 
 
 def _exit(code: int | None) -> str:
@@ -232,8 +295,10 @@ _LINES: dict[type[Fact], Callable[..., str | None]] = {
     ),
     ModelReplied: lambda _: None,
     ToolFinished: lambda fact: f"{fact.name}: {fact.summary}" + (f" ({_exit(fact.exit_code)})" if fact.command else ""),
+    PlanProposed: lambda fact: f"plan {fact.number} proposed" + (f": {fact.waits}" if fact.waits else ""),
+    QuestionAsked: lambda fact: f"asks: {fact.text}",
     Notice: lambda fact: fact.text,
-    CommitMade: lambda fact: f"commit {fact.sha[:8]}: {fact.subject}",
+    CommitMade: lambda fact: f"commit {fact.sha[:8]}: {fact.subject}" + _decided(fact.protected),
     BranchPushed: lambda fact: f"pushed to {fact.branch}",
     PullOpened: lambda fact: f"pull request #{fact.number} {'updated' if fact.updated else 'opened'}",
     RunFinished: lambda fact: f"{fact.outcome}{': ' + fact.reason if fact.reason else ''}",

@@ -24,6 +24,9 @@ REGISTRY = (
     "inbox",
     "model",
     "tool",
+    "plan",
+    "question",
+    "environment/after",
     "check/after",
     "commit",
     "push",
@@ -54,6 +57,11 @@ class Steps:
         self._step = step
         self._store = store
         self._stop = stop
+
+    @property
+    def stopping(self) -> bool:
+        """Whether a person asked for the run's end, so that nothing is begun any more."""
+        return self._stop.is_set()
 
     async def do(
         self, name: str, action: Callable[[], Awaitable[Json]], *, stoppable: bool = False, patient: bool = False
@@ -103,6 +111,8 @@ class Steps:
         return await action()
 
     async def _race(self, action: Callable[[], Awaitable[Json]]) -> Json:
+        if self._stop.is_set():
+            raise Cancelled("stopped by a person")
         work = asyncio.ensure_future(action())
         stop = asyncio.ensure_future(self._stop.wait())
         try:

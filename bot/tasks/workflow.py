@@ -1,16 +1,20 @@
 """The path of one run, from a free worker to the final state, on one screen; everything it does is a step."""
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.agent.conduct import Finishing
 from bot.agent.context.conversation import Compaction, Context
+from bot.agent.context.window import Window
 from bot.agent.journal import Journal
 from bot.agent.limits import LimitGuard, Limits
 from bot.agent.loop import Agent, Finished, heard
-from bot.agent.prompt import system_prompt
+from bot.agent.modes import ACT
+from bot.agent.prompt import answered
+from bot.agent.transcript import say
 from bot.domain.events import Notice, RunFinished
-from bot.domain.messages import Message, TextPart
+from bot.domain.messages import Message
 from bot.domain.task import Outcome, Run, Task
 from bot.errors import (
     BotError,
@@ -19,19 +23,24 @@ from bot.errors import (
     ModelRejected,
     ModelUnavailable,
     OperatorError,
+    Waits,
 )
+from bot.settings.resolve import RunSettings
 from bot.tasks.checks import Checker, feedback
 from bot.tasks.desk import Desk
 from bot.tasks.engines.base import Step
-from bot.tasks.environment import Environment, set_up
+from bot.tasks.environment import Environment, ProjectSetup
 from bot.tasks.lease import Lease
-from bot.tasks.opening import Begun, Prepared, begin, prepare, transcript_of
+from bot.tasks.opening import Begun, Prepared, Wanted, begin, prepare, transcript_of
+from bot.tasks.people import Unheard, put_question
+from bot.tasks.planning import make_plan
 from bot.tasks.publishing import deliver
 from bot.tasks.recorded import Ears, RecordedModel, RecordedToolset
 from bot.tasks.recorder import Recorder
 from bot.tasks.reporting import report
 from bot.tasks.scene import Scene
 from bot.tasks.steps import Steps
+from bot.tools.base import COMMANDS
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +57,16 @@ class Ending:
     summary: str = ""
     kept: bool = False
     """Whether the working copy holds work that could not be published, so that it has to stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What the harness found wrong with the work."""
+
+    told: str = ""
+    """To the model; empty where nothing is wrong."""
+    remark: str = ""
+    """To people, as a sentence."""
 
 
 class Workflow:
@@ -68,7 +87,9 @@ class Workflow:
             ending = await life.work()
         finally:
             await _closed(life)
-        await report(life.scene, _finished(life, ending), life.transcript, heard=life.heard, kept=ending.kept)
+        await report(
+            life.scene, _finished(life, ending), life.transcript, heard=life.heard, seen=life.seen, kept=ending.kept
+        )
 
 
 async def _closed(life: "_Life") -> None:
@@ -98,6 +119,32 @@ def _why_no_checks(scene: Scene, environment: Environment) -> str:
     return "the set-up failed" if environment.failed else ""
 
 
+async def _faults(scene: Scene, setup: ProjectSetup, checker: Checker, attempt: int) -> Faults:
+    """Set up what the work needs, and run the checks in that."""
+    environment = await setup.again(attempt)
+    skipped = _why_no_checks(scene, environment)
+    if skipped and not environment.changed:
+        # As before the work, when people and the model were told.
+        return Faults()
+    failed = [check for check in await checker.all("after", attempt, skipped=skipped) if not check.passed]
+    if skipped:
+        told = environment.told_again(scene.task.id)
+        return Faults(told, "what the changed files ask for could not be set up, so no check was run after the work.")
+    if not failed:
+        return Faults()
+    names = ", ".join(f"`{check.name}`" for check in failed)
+    return Faults(feedback(failed, anew=bool(environment.changed)), f"{names} still fails after the work.")
+
+
+def _finishing(settings: RunSettings, prepared: Prepared, skipped: str) -> Finishing:
+    """Say what has to have run before the end: the repository's own checks, else the tests that its files tell of."""
+    if skipped:
+        return Finishing(())
+    if settings.checks:
+        return Finishing([check.run for check in settings.checks])
+    return Finishing((), [check for check in prepared.checks if check.kind == "tests"])
+
+
 class _Life:
     """One run from its first step to its published work."""
 
@@ -108,7 +155,10 @@ class _Life:
         self.transcript: list[Message] = []
         self.remark = ""
         """What people have to know of a run that is done; empty where all is well."""
-        self._model: RecordedModel | None = None
+        self._models: list[RecordedModel] = []
+        self._questions = 0
+        self.seen = 0
+        """The last inbox item that was there when people were asked what the run waits for."""
         self._ears: Ears | None = None
         self._before = 0
 
@@ -128,7 +178,7 @@ class _Life:
             self.guard = LimitGuard(Limits(limits.turns, limits.tokens, limits.usd, limits.minutes))
             lease = self.scene.lease
             tools = self.scene.desk.tools(settings)
-            lease.tools = [tool for tool in tools if lease.shell or tool.spec.name != "run"]
+            lease.tools = [tool for tool in tools if lease.shell or tool.spec.name not in COMMANDS]
             prepared = await prepare(self.scene)
             self._before = prepared.heard
             finished = await self._loop(begun, prepared)
@@ -136,6 +186,8 @@ class _Life:
             ending = Ending("budget", f"A limit was reached: {self._priced(limit)}.")
         except Cancelled:
             ending = Ending("stopped", "Stopped on request.")
+        except Waits as question:
+            ending, self.seen = Ending("waiting", str(question)), question.seen
         except BotError as error:
             ending = Ending("failed", self._told(error))
         except Exception:
@@ -146,9 +198,10 @@ class _Life:
 
     def _priced(self, limit: LimitReached) -> LimitReached:
         """Say with a limit of tokens why no price ended the run before, where none was known."""
-        if self._model is None or limit.what != "tokens":
+        if limit.what != "tokens":
             return limit
-        return LimitReached(limit.what, limit.value, limit.limit, self._model.remark)
+        remark = " ".join(filter(None, (model.remark for model in self._models)))
+        return LimitReached(limit.what, limit.value, limit.limit, remark)
 
     def _told(self, error: BotError) -> str:
         """Say to the people on the thread why the run failed; the operator hears of what only they can mend."""
@@ -162,69 +215,95 @@ class _Life:
     async def close(self) -> None:
         """Give back what this process held."""
         await self.scene.lease.close()
-        if self._model is not None:
-            await self._model.close()
+        for model in self._models:
+            await model.close()
 
     async def _loop(self, begun: Begun, prepared: Prepared) -> Finished:
         scene, settings = self.scene, begun.settings
-        environment = await set_up(scene, settings, prepared)
-        skipped = _why_no_checks(scene, environment)
-        checker = Checker(scene, settings.checks, skipped=skipped)
-        await checker.all("before")
-        model = self._model = RecordedModel(
-            scene, settings.model, self.guard, started=begun.started, window=begun.window.tokens
-        )
         ears = self._ears = Ears(scene, after=prepared.heard)
-        self.transcript = await transcript_of(scene, settings, prepared, environment.told(scene.task.id))
+        wanted = Wanted(begun.open.plan, begun.open.asked, scene.run.request)
+        if begun.mode != "act":
+            wanted = await self._plan(begun, prepared, ears)
+        setup = ProjectSetup(scene, settings, prepared)
+        environment = await setup.first()
+        skipped = _why_no_checks(scene, environment)
+        checker = Checker(scene, settings.checks)
+        await checker.all("before", skipped=skipped)
+        model = self._ask(settings.model, begun, begun.window)
+        told = environment.told(scene.task.id)
+        self.transcript = await transcript_of(scene, begun, prepared, told, wanted)
+        say(self.transcript, [heard(text) for text in wanted.said])
         journal = Journal(lambda: self.guard.budget)
+        tools = RecordedToolset(scene, ACT.of(scene.lease.tools))
         agent = Agent(
             Context(begun.window, model.ask, lambda: journal.facts, self._compacted),
-            RecordedToolset(scene, scene.lease.tools),
+            tools,
             self.guard,
             ears.listen,
-            finishing=Finishing(() if skipped else [check.run for check in settings.checks]),
+            finishing=_finishing(settings, prepared, skipped),
             journal=journal,
+            together=tools.together if settings.parallel_commands else None,
         )
         for attempt in range(1, CHECK_ROUNDS + 1):
-            finished = await agent.run(system_prompt(), self.transcript)
-            failed = [check for check in await checker.all("after", attempt) if not check.passed]
+            finished = await agent.run(self.transcript)
+            while finished.question:
+                await self._put(finished.question, ears)
+                finished = await agent.run(self.transcript)
+            faults = await _faults(scene, setup, checker, attempt)
             said = await ears.listen(self.guard.spent.turns)
             # A model that stopped calling tools by itself was asked often enough already.
-            if not said and (not failed or attempt == CHECK_ROUNDS or not finished.said_so):
+            if not said and (not faults.told or attempt == CHECK_ROUNDS or not finished.said_so):
                 break
-            self._say(feedback(failed) if failed else "", *(heard(text) for text in said))
-        if failed:
-            names = ", ".join(f"`{check.name}`" for check in failed)
-            self.remark = f"Not all is well: {names} still fails after the work."
+            say(self.transcript, [faults.told, *(heard(text) for text in said)])
+        if faults.told:
+            self.remark = f"Not all is well: {faults.remark}"
             await scene.recorder.note("remark", Notice(self.remark))
         return finished
+
+    async def _put(self, question: str, ears: Ears) -> None:
+        """Put a question to the people; who said something meanwhile is heard first."""
+        self._questions += 1
+        with suppress(Unheard):
+            words = await put_question(self.scene, self._questions, question, heard=ears.heard)
+            say(self.transcript, [answered(self.scene.task.id, words)])
 
     async def _compacted(self, done: Compaction) -> None:
         await self.scene.recorder.note(f"compacted/{self.guard.spent.turns}", Notice(str(done)))
 
-    def _say(self, *texts: str) -> None:
-        parts = tuple(TextPart(text) for text in texts if text)
-        last = self.transcript[-1]
-        if last.role == "user":
-            self.transcript[-1] = Message("user", (*last.parts, *parts))
-        else:
-            self.transcript.append(Message("user", parts))
+    async def _plan(self, begun: Begun, prepared: Prepared, ears: Ears) -> Wanted:
+        model = self._ask(begun.settings.planner, begun, begun.planners)
+        return await make_plan(
+            self.scene, begun, prepared, model=model, guard=self.guard, ears=ears, told=self._compacted
+        )
+
+    def _ask(self, name: str, begun: Begun, window: Window) -> RecordedModel:
+        model = RecordedModel(self.scene, name, self.guard, started=begun.started, window=window.tokens)
+        self._models.append(model)
+        return model
 
     async def _deliver(self, prepared: Prepared, ending: Ending, finished: Finished | None) -> Ending:
         summary = finished.summary if finished else ""
         try:
-            # What a limit cut short is worth a look, and goes on from there.
-            early = ending.reason if ending.outcome == "budget" else ""
+            # What a limit or a question cut short is worth a look, and goes on from there.
+            early = ending.reason if ending.outcome in {"budget", "waiting"} else ""
             work = await deliver(self.scene, prepared, summary=summary, complete=finished is not None, early=early)
         except BotError as error:
-            reason = f"{ending.reason} The work could not be published: {error}".strip()
-            return Ending("failed", reason, summary, kept=True)
+            return self._unpublished(ending, f"The work could not be published: {error}", summary)
         except Exception:
             log.exception("run.broken", extra={"run": self.scene.run.id})
-            reason = f"{ending.reason} An internal error kept the work from being published: see the server's log."
-            return Ending("failed", reason.strip(), summary, kept=True)
+            told = "An internal error kept the work from being published: see the server's log."
+            return self._unpublished(ending, told, summary)
+        if work is None and ending.outcome == "done" and self.scene.task.repository.is_local and self.scene.run.seq > 1:
+            # What an earlier run changed may lie in the checkout itself.
+            return Ending("done", "No file was changed in this run.", summary)
         if work is None and ending.outcome == "done":
             return Ending("failed", "No file was changed, so there is nothing to review.", summary)
         if work is not None and work.commit == prepared.base:
             return Ending(ending.outcome, ending.reason or "No file was changed in this run.", summary)
         return Ending(ending.outcome, ending.reason or self.remark, summary)
+
+    @staticmethod
+    def _unpublished(ending: Ending, why: str, summary: str) -> Ending:
+        """Say that the work stays here; what people were asked can be answered all the same."""
+        outcome: Outcome = "waiting" if ending.outcome == "waiting" else "failed"
+        return Ending(outcome, f"{ending.reason} {why}".strip(), summary, kept=True)

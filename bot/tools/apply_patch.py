@@ -64,8 +64,10 @@ class ApplyPatch:
         made = {change.path: digest for change, digest in zip(changes, digests, strict=True)}
         for one in planned:
             _remember(one, made, context)
+        shown = _DIFF_LINES // _LEAST_LINES
         lines = max(_LEAST_LINES, _DIFF_LINES // len(planned))
-        texts = [await _told(one, lines, context) for one in planned]
+        # The model wrote it: of a patch for many files the first few diffs tell whether it came out as meant.
+        texts = [await _told(one, lines if at < shown else 0, context) for at, one in enumerate(planned)]
         summary = ", ".join(one.target or one.path for one in planned)
         return ToolOutput("\n".join(texts), summary, changed=tuple(made))
 
@@ -127,7 +129,8 @@ def _remember(one: _Planned, made: Mapping[str, str | None], context: ToolContex
 
 
 async def _told(one: _Planned, lines: int, context: ToolContext) -> str:
+    """Say what was done to one file, with as many lines of its diff."""
     if one.target is None or one.before == one.after:
         return one.done
-    shown = "" if one.sha256 is None else f"\n{diff(one.before, one.after, most_lines=lines)}"
+    shown = "" if one.sha256 is None or not lines else f"\n{diff(one.before, one.after, most_lines=lines)}"
     return one.done + shown + await broken(context.sandbox, one.target, one.before, one.after)

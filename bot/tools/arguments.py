@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from bot.domain.messages import ToolSpec
 from bot.errors import MalformedCall
@@ -23,6 +23,9 @@ def _plain(path: str) -> str:
 
 RelativePath = Annotated[str, AfterValidator(_plain), Field(max_length=4096)]
 """Relative to the workspace; whether it stays inside is the sandbox's to judge."""
+
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+"""What people read: more than blanks."""
 
 Made = TypeVar("Made", bound=Arguments)
 

@@ -1,12 +1,17 @@
 """The seam to tools."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from bot.domain.messages import Image, ToolSpec
 from bot.domain.plan import PlanItem
+from bot.domain.proposal import Proposal
 from bot.sandbox.base import Sandbox
+
+COMMANDS = frozenset({"checks", "run"})
+"""Tools that run commands: absent where none are run, asked about by who wants to be, and cut short by a stop."""
 
 
 @dataclass(slots=True)
@@ -19,6 +24,8 @@ class FileLedger:
     """The files that were there when the tools first looked; None before. See `bot.tools.deletions`."""
     files: int = 0
     """How many there were at the last look."""
+    looking: asyncio.Lock = field(default_factory=asyncio.Lock, compare=False, repr=False)
+    """Held by the first look: no command begins before it is over, also not beside the one that looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +50,17 @@ class ToolOutput:
     malformed: bool = False
     """The call could not be read: unknown tool, arguments that are no JSON or do not fit the schema."""
     finished: bool = False
-    """The model says that it is done."""
+    """The run, or the part of it that plans, ends with this call."""
     command: str | None = None
     exit_code: int | None = None
     images: Sequence[Image] = ()
     """For a model that sees, behind the text; the text stands for itself all the same."""
     plan: Sequence[PlanItem] | None = None
     """The whole to-do list as it stands from now on; None where the call said nothing of it."""
+    proposal: Proposal | None = None
+    """The plan that stands before the work, where the call ends planning."""
+    question: str | None = None
+    """What people are asked, where the call ends in a question."""
 
 
 class Tool(Protocol):

@@ -1,6 +1,8 @@
 """Stops a model that deletes a large part of the repository: a person has to agree to that."""
 
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from bot.errors import ToolError
 from bot.tools.base import ToolContext
@@ -22,7 +24,7 @@ async def allow(context: ToolContext, paths: Sequence[str]) -> None:
     """
     await begin(context)
     there = context.ledger.there or frozenset()
-    gone = await _gone(context, there) | (there & set(paths))
+    gone = await _gone(context, there, without=paths)
     if _too_many(gone, there):
         raise ToolError(
             f"needs_agreement: {len(gone)} of {len(there)} files would be gone, more than {SHARE:.0%}; nothing was "
@@ -31,12 +33,13 @@ async def allow(context: ToolContext, paths: Sequence[str]) -> None:
 
 
 async def begin(context: ToolContext) -> None:
-    """Note what is there, the first time."""
-    if context.ledger.there is None:
-        names = await _names(context)
-        # What cannot be listed in time is not watched.
-        context.ledger.there = names or frozenset()
-        context.ledger.files = len(context.ledger.there)
+    """Note what is there, the first time; commands side by side wait for the one look that is before all of them."""
+    async with context.ledger.looking:
+        if context.ledger.there is None:
+            names = await _names(context)
+            # What cannot be listed in time is not watched.
+            context.ledger.there = names or frozenset()
+            context.ledger.files = len(context.ledger.there)
 
 
 async def complaint(context: ToolContext) -> str:
@@ -59,9 +62,20 @@ async def complaint(context: ToolContext) -> str:
     )
 
 
-async def _gone(context: ToolContext, there: frozenset[str]) -> frozenset[str]:
+async def _gone(context: ToolContext, there: frozenset[str], without: Sequence[str] = ()) -> frozenset[str]:
+    """List what was there and is not now, or will not be `without` some; what a command moved elsewhere is not gone."""
     now = await _names(context)
-    return frozenset() if now is None else there - now
+    # What cannot be listed is taken to be there still.
+    now = (there if now is None else now) - set(without)
+    fresh = Counter(PurePosixPath(path).name for path in now - there)
+    gone = set()
+    for path in there - now:
+        name = PurePosixPath(path).name
+        if fresh[name]:
+            fresh[name] -= 1
+        else:
+            gone.add(path)
+    return frozenset(gone)
 
 
 async def _names(context: ToolContext) -> frozenset[str] | None:

@@ -79,7 +79,14 @@ is told. It is told the same at every request, in the same order.
 - A Python, JSON, YAML or TOML file that could be parsed, and cannot be any more, is changed all the same; the error
   comes back with the change. Python is compiled inside the sandbox, by the version named with the error.
 - Where more than {share} of the files that were there would be gone, `delete` and `apply_patch` delete nothing, and a
-  command that did it is told so: a person has to agree. One file alone may go.
+  command that did it is told so: a person has to agree. One file alone may go, and what a command moved is not gone.
+- A command that seems to have reached no network, or could not install into what was set up, is told what it may reach,
+  which settings say so, and where it may install.
+- `checks` runs what the repository's `checks` name, else what its files tell of as they are at that moment: scripts of
+  a `package.json`, configured linters, tests of pytest, unittest, Django, Go, Cargo, Maven and Gradle, targets of make.
+- Calls of one reply that only read go side by side, up to eight. Changes go alone and in order, and behind one that
+  failed the later ones are not made. With `sandbox.parallel_commands` neighbouring calls of `run` go side by side too,
+  in one work tree, and share one checkpoint: a crash among them makes all of them again from where the first began.
 - A search is git's, with a Perl expression, over what is not ignored, untracked files too; it has 10 s.
 - A refusal begins with a word for its reason, and says what would work.
 """

@@ -116,7 +116,7 @@ def _apply(content: Text, match: _Match, how: str) -> Edited:
     """Put the replacement in; line ends and the end of the file stay as they were."""
     text, parts, at = content.text, [], 0
     for start, end in match.spans:
-        parts += [text[at:start], _in_style(content, match.new, text[start:end])]
+        parts += [text[at:start], _in_style(content, match.new, start)]
         at = end
     result = "".join([*parts, text[at:]])
     if at == len(text):
@@ -126,9 +126,10 @@ def _apply(content: Text, match: _Match, how: str) -> Edited:
     return Edited(result, how, match.spans)
 
 
-def _in_style(content: Text, new: str, span: str) -> str:
+def _in_style(content: Text, new: str, start: int) -> str:
+    """Give the replacement the line ends of its place: of the first line from there on, where they differ."""
     if content.mixed:
-        first = re.search(r"\r?\n", span)
+        first = re.compile(r"\r?\n").search(content.text, start)
         return with_newlines(new, first[0]) if first else new
     if "\n" not in content.text:
         return new

@@ -1,6 +1,6 @@
 """`run`: a command in the workspace."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
@@ -11,6 +11,7 @@ from bot.sandbox.output import clip
 from bot.tools.arguments import Arguments, parse, specify
 from bot.tools.base import ToolContext, ToolOutput
 from bot.tools.deletions import begin, complaint
+from bot.tools.hints import hint
 
 LONGEST_S = 600
 _DEFAULT_S = 120
@@ -31,13 +32,15 @@ class Run:
 
     reads_only: bool = False
 
-    def __init__(self, longest_s: int = LONGEST_S) -> None:
+    def __init__(self, longest_s: int = LONGEST_S, network: Sequence[str] = ()) -> None:
         """Make one.
 
         Args:
             longest_s: seconds that one command may take, whatever the model asks for.
+            network: hosts and presets that commands may reach.
         """
         self._longest_s = longest_s
+        self._network = network
         self.spec: ToolSpec = specify(
             "run",
             f"Run a bash command at the root of the repository; no input, at most {longest_s} s, nothing outlives it.",
@@ -50,14 +53,17 @@ class Run:
         if asked.requires_approval:
             raise ToolError(
                 "needs_agreement: a person has to allow this command, and nobody can be asked from here, so it was "
-                "not run. Find a way that needs nobody's approval, or call `finish` and say what is left to be done."
+                "not run. Find a way that needs nobody's approval, or ask first with `ask_person`."
             )
         timeout_s = min(asked.timeout_s, self._longest_s)
         await begin(context)
         result = await context.sandbox.run(asked.command, timeout_s=timeout_s, output_chars=_CHARS)
         too_much = await complaint(context)
+        # Several commands have the exit code of the last one, as of `tail`.
+        failed = result.exit_code != 0 or bool(set(asked.command) & set("|;\n"))
+        told = hint(f"{result.stdout}\n{result.stderr}", self._network) if failed else ""
         return ToolOutput(
-            "\n".join(filter(None, [_text(result, timeout_s), too_much])),
+            "\n".join(filter(None, [_text(result, timeout_s), told, too_much])),
             asked.command,
             changed=None,
             is_error=bool(too_much),

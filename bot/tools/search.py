@@ -33,7 +33,9 @@ class Search:
         for hit in hits:
             fresh = [] if hit.path == path else [hit.path]
             path = hit.path
-            rows = [*fresh, f"{hit.line}: {hit.text}"]
+            # A byte order mark is no text to copy: `read` does not show it, and edits look for lines without it.
+            text = hit.text.removeprefix("\ufeff") if hit.line == 1 else hit.text
+            rows = [*fresh, f"{hit.line}: {text}"]
             room -= sum(len(row.encode("utf-8", "replace")) + 1 for row in rows)
             if room < 0:
                 break

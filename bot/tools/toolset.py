@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bot.domain.messages import ToolSpec, Unreadable
 from bot.errors import MalformedCall, ToolError
@@ -39,17 +40,8 @@ class StandardToolset:
         except ToolError as error:
             malformed = isinstance(error, MalformedCall)
             return ToolOutput(fit(str(error), _TEXT_CHARS), fit(name, 100), is_error=True, malformed=malformed)
-        return ToolOutput(
-            fit(output.text, _READ_CHARS if self.reads_only(name) else _TEXT_CHARS),
-            fit(output.summary, 500),
-            changed=output.changed,
-            is_error=output.is_error,
-            finished=output.finished,
-            command=output.command,
-            exit_code=output.exit_code,
-            images=output.images,
-            plan=output.plan,
-        )
+        text = fit(output.text, _READ_CHARS if self.reads_only(name) else _TEXT_CHARS)
+        return replace(output, text=text, summary=fit(output.summary, 500))
 
     async def _call(self, name: str, arguments: str) -> ToolOutput:
         unreadable = Unreadable.found_in(arguments)

@@ -118,6 +118,10 @@ class Workspace(Protocol):
         """
         ...
 
+    async def paths_named(self, commit: str, name: str) -> frozenset[str]:
+        """List the paths of all files and links that have a name, in any folder, as of a commit."""
+        ...
+
     async def close(self) -> None:
         """Give back file handles; the work tree stays for a later run until `Workspaces.forget`."""
         ...

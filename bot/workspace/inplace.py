@@ -40,7 +40,8 @@ class InPlaceWorkspaces:
         """Take a checkout as it stands, with all that is not committed; the branch plays no part.
 
         The base is HEAD, or a commit of our own on top of it that holds what the person has not committed, so that
-        later differences are the task's alone.
+        later differences are the task's alone. A commit that is named is only what differences are told from: between
+        two processes the person may have worked here, so nothing is put back.
         """
         root = Path(origin.url)
         checkout = local.locate(root)
@@ -53,14 +54,12 @@ class InPlaceWorkspaces:
         workspace = GitWorkspace(
             self._git, git_dir, root, None, limits=self._limits, excludes=excludes, keep_foreign=True
         )
-        await workspace.adopt(head)
-        if commit is None:
+        await workspace.adopt(commit or head)
+        base = commit
+        if base is None:
             date = await self._git.check(git_dir, "show", "--no-patch", "--format=%ct", head, "--")
             at = datetime.fromtimestamp(int(date), UTC)
             base = await workspace.checkpoint(None, "The checkout as it was found", at)
-        else:
-            base = commit
-            await workspace.restore(commit)
         owner = (await asyncio.to_thread(root.stat)).st_uid if os.geteuid() == 0 else None
         return Opened(workspace, base, workspace.files, owner, guarded=[root / ".git"], alone=False, movable=False)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.errors import RepositoryRefused, WorkspaceError
+from bot.errors import BranchMoved, RepositoryRefused, WorkspaceError
 from bot.workspace.base import Identity
 from bot.workspace.git import Git
 
@@ -103,8 +103,10 @@ async def branch_tip(git: Git, checkout: Checkout, branch: str) -> str:
     return found
 
 
-async def fetch_back(git: Git, path: Path, source: Path, commit: str, branch: str) -> None:
-    """Bring a commit into a person's repository as a new branch.
+async def fetch_back(
+    git: Git, path: Path, source: Path, commit: str, branch: str, *, expected: str | None = None
+) -> None:
+    """Bring a commit into a person's repository as a branch; nothing that is checked out moves.
 
     Args:
         git: the runner.
@@ -112,9 +114,11 @@ async def fetch_back(git: Git, path: Path, source: Path, commit: str, branch: st
         source: the git directory that holds the commit.
         commit: its full id.
         branch: a branch that stands at `commit` already is left alone.
+        expected: where the branch has to stand; None where it must not exist.
 
     Raises:
-        WorkspaceError: the branch stands elsewhere, is checked out, or has no valid name.
+        WorkspaceError: the branch has no valid name, or is new and checked out.
+        BranchMoved: the branch stands elsewhere, or somebody works on it.
     """
     checkout = locate(path)
     ref = f"refs/heads/{branch}"
@@ -123,15 +127,20 @@ async def fetch_back(git: Git, path: Path, source: Path, commit: str, branch: st
     stands = await tip(git, checkout, ref)
     if stands == commit:
         return
-    if stands is not None:
-        raise WorkspaceError(f"{path} has a branch `{branch}` already, at {stands[:12]}; rename or delete it")
+    if stands != expected:
+        if expected is None:
+            raise BranchMoved(f"{path} has a branch `{branch}` already, at {str(stands)[:12]}; rename or delete it")
+        raise BranchMoved(f"`{branch}` of {path} does not stand at {expected[:12]} any more")
     head = await git.run(checkout.git_dir, "symbolic-ref", "--quiet", "HEAD", trusted=True)
-    if head.text == ref:
+    if head.text == ref and stands is None:
         raise WorkspaceError(f"`{branch}` is checked out in {path}; check out another branch first")
+    used = await git.run(checkout.git_dir, "for-each-ref", "--format=%(worktreepath)", ref, trusted=True)
+    if used.text:
+        raise BranchMoved(f"`{branch}` is checked out in {used.text}")
     flags = ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet")
     await git.check(checkout.git_dir, "fetch", *flags, "--", str(source), commit, trusted=True)
-    # The empty old value lets git create the branch only, whatever happened meanwhile.
-    await git.check(checkout.git_dir, "update-ref", ref, commit, "0" * 40, trusted=True)
+    # With the old value, of zeros where the branch is new, git moves no other branch, whatever happened meanwhile.
+    await git.check(checkout.git_dir, "update-ref", ref, commit, expected or "0" * 40, trusted=True)
 
 
 async def uncommitted(git: Git, path: Path) -> Sequence[str]:

@@ -196,6 +196,12 @@ class GitWorkspace:
             return {}
         return regular_files(outcome.stdout)
 
+    async def paths_named(self, commit: str, name: str) -> frozenset[str]:
+        """List the paths of all files that have a name as of a commit; see `Workspace.paths_named`."""
+        raw = await self._git.check(self.git_dir, "ls-tree", "-r", "-z", "--name-only", "--full-tree", *_ids(commit))
+        paths = (os.fsdecode(path) for path in raw.split(b"\0"))
+        return frozenset(path for path in paths if path.rpartition("/")[2] == name)
+
     async def _entry(self, commit: str, path: str) -> Leaf | Folder | None:
         """Find what lies at a path as of a commit; of a folder the id alone is known."""
         plain = os.fsdecode(_inside(path))

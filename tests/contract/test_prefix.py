@@ -13,8 +13,9 @@ import pytest
 
 from bot.agent.dispatch import MAX_CALLS
 from bot.agent.limits import LimitGuard
-from bot.agent.loop import AGAIN, NUDGE, heard
-from bot.agent.prompt import Assignment, Surroundings, first_message, next_message, system_prompt
+from bot.agent.loop import AGAIN, heard
+from bot.agent.modes import ACT
+from bot.agent.prompt import Assignment, Surroundings, first_message, next_message
 from bot.domain.codec import message_from_data, message_to_data
 from bot.domain.messages import Image, Message, Part, Prompt, Reply, TextPart, ThinkingPart, ToolCall, ToolSpec, Usage
 from bot.llm import anthropic_wire, google_wire, openai_chat_wire, openai_responses_wire
@@ -217,7 +218,7 @@ async def played(wire: Wire, dialect: str, transcript: list[Message]) -> list[Js
 
     model = Writing(wire, guard, [as_told(reply, dialect, desk.specs) for reply in story(wire)])
     agent = loop(spoken(model, dialect), desk, guard, listen)
-    assert (await agent.run(system_prompt(), transcript)).said_so
+    assert (await agent.run(transcript)).said_so
     return model.bodies
 
 
@@ -261,7 +262,11 @@ async def test_each_request_begins_with_the_one_before(name: str, dialect: str) 
     assert first_change(bodies, wire.said) == ""
     # The story is what it says it is.
     told = as_bytes(bodies[-1]).decode()
-    for words in (NUDGE, AGAIN, *(heard(text.replace("\ud800", "\ufffd")) for text in itertools.chain(*SAID.values()))):
+    for words in (
+        ACT.nudge,
+        AGAIN,
+        *(heard(text.replace("\ud800", "\ufffd")) for text in itertools.chain(*SAID.values())),
+    ):
         assert json.dumps(words, ensure_ascii=False)[1:-1] in told
     assert told.count(PNG.data) == 3
     if dialect == "native":
@@ -328,7 +333,7 @@ async def test_openai_is_told_which_task_it_is(name: str, dialect: str) -> None:
         transcript = [opening(task_id)]
         bodies = await played(wire, dialect, transcript) if task_id == "t1" else []
         transcript.append(Message("assistant", (TextPart("Done."),)))
-        prompt = Prompt(system_prompt(), Desk().specs, (*transcript, next_message(task_id, "More.", moved=False)))
+        prompt = Prompt(ACT.system, Desk().specs, (*transcript, next_message(task_id, "More.", moved=False)))
         model = Writing(wire, LimitGuard(WIDE), [Reply(Message("assistant", (TextPart("Yes."),)), "end")])
         await spoken(model, dialect).ask(prompt)
         keys.append({body["prompt_cache_key"] for body in [*bodies, *model.bodies]})
@@ -419,7 +424,7 @@ async def test_a_run_costs_what_is_new(wire: str, dialect: str) -> None:
     async with ScriptedModel(script(dialect), api_key="k", cache=PromptCache(min_tokens=0)) as server:
         model = Counting(client(wire, server), guard)
         try:
-            done = await loop(spoken(model, dialect), desk, guard, listen).run(system_prompt(), [opening()])
+            done = await loop(spoken(model, dialect), desk, guard, listen).run([opening()])
         finally:
             await model.close()
     assert done.said_so

@@ -159,7 +159,7 @@ class Life:
         if self.kind == "dbos":
             return await engine.recorded(self.run)
         names = ["prepare", *(f"tool/1/{index}" for index in range(len(TURNS[0])))]
-        return sum([await store.step(self.run.id, name) is not None for name in names])
+        return len((await store.steps(self.run.id)).keys() & names)
 
     async def _steps(self) -> list[str]:
         """Name the steps in the order in which they were numbered, where the engine numbers them."""

@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 
 from bot.domain.events import Notice, RunQueued, ToolFinished
 from bot.domain.messages import Message, TextPart, ThinkingPart, ToolCall, ToolResult
 from bot.domain.refs import RepositoryRef
 from bot.store import schema
 from bot.store.base import DeliveryStore, Effect, InboxItem, TaskStore
-from bot.store.migrate import migrate, version_table
+from bot.store.migrate import migrate
+from bot.store.revisions import upgrade
 from tests.unit.store.made import CLEAN, EVIL, REPOSITORY, START, begin, delivery, numbers, queue, request
 from tests.unit.store.places import Lazy, Place
 
@@ -377,12 +378,13 @@ async def test_an_event_is_posted_once(store: TaskStore) -> None:
 
 async def test_a_step_keeps_its_first_output(store: TaskStore) -> None:
     """A step keeps its first output."""
-    assert await store.step("r-1", "turn/1") is None
+    assert await store.steps("r-1") == {}
     await store.keep_step("r-1", "turn/1", "{}")
     await store.keep_step("r-1", "turn/1", "[]")
     await store.keep_step("r-2", "turn/1", "")
-    assert await store.step("r-1", "turn/1") == "{}"
-    assert await store.step("r-2", "turn/1") == ""
+    await store.keep_step("r-1", "turn/2", "2")
+    assert await store.steps("r-1") == {"turn/1": "{}", "turn/2": "2"}
+    assert await store.steps("r-2") == {"turn/1": ""}
 
 
 async def test_the_state_key_is_set_once(store: TaskStore) -> None:
@@ -452,24 +454,36 @@ async def test_a_killed_process_loses_no_acknowledged_delivery(place: Place) -> 
     await deliveries.close()
 
 
-def test_the_migrated_tables_are_the_declared_ones(place: Place, postgres: Lazy) -> None:
-    """The migrated tables are the declared ones."""
+@pytest.mark.parametrize("which", ["deliveries", "tasks"])
+def test_the_revisions_come_to_the_declared_tables(place: Place, postgres: Lazy, which: schema.Which) -> None:
+    """What all revisions make of an empty database is what a first start makes, and no start changes it again."""
     if place.url is not None:
         place.url = postgres.empty()
     place.state_dir.mkdir()
-    for which, metadata in (("deliveries", schema.DELIVERIES), ("tasks", schema.TASKS)):
-        engine = place.engine(f"{which}.db")
-        for _ in range(2):
-            migrate(engine, "deliveries" if which == "deliveries" else "tasks")
-        with engine.connect() as connection:
-            ours = set(metadata.tables)
-            context = MigrationContext.configure(
-                connection,
-                opts={
-                    "compare_type": True,
-                    "version_table": version_table("deliveries" if which == "deliveries" else "tasks"),
-                    "include_name": lambda name, kind, _, ours=ours: kind != "table" or name in ours,
-                },
-            )
-            assert compare_metadata(context, metadata) == []
-        engine.dispose()
+    engine, version = place.engine(f"{which}.db"), schema.VERSIONS[which]
+    with engine.begin() as connection:
+        upgrade(connection, which)
+    _is_declared(engine, which)
+    migrate(engine, which)
+    _is_declared(engine, which)
+    schema.BRANCHES[which].drop_all(engine)
+    version.drop(engine)
+    for _ in range(2):
+        migrate(engine, which)
+        _is_declared(engine, which)
+    engine.dispose()
+
+
+def _is_declared(engine: Engine, which: schema.Which) -> None:
+    metadata, version = schema.BRANCHES[which], schema.VERSIONS[which]
+    with engine.connect() as connection:
+        assert connection.scalars(select(version.c.version_num)).all() == [schema.NEWEST[which]]
+        context = MigrationContext.configure(
+            connection,
+            opts={
+                "compare_type": True,
+                "version_table": version.name,
+                "include_name": lambda name, kind, _: kind != "table" or name in metadata.tables,
+            },
+        )
+        assert compare_metadata(context, metadata) == []

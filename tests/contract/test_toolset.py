@@ -59,6 +59,7 @@ def test_it_says_what_changes_nothing(toolset: Toolset) -> None:
     assert toolset.reads_only("nonsense")
     assert not toolset.reads_only("write")
     assert not toolset.reads_only("run")
+    assert not toolset.reads_only("checks")
 
 
 async def test_a_call_gives_text_and_a_line_for_people(toolset: Toolset) -> None:
@@ -106,6 +107,19 @@ async def test_a_change_names_its_paths(toolset: Toolset) -> None:
     assert list(wrote.changed) == ["new.txt"]
     ran = await toolset.call(1, 1, "run", '{"command": "nonsense"}')
     assert (ran.changed, ran.command, ran.exit_code) == (None, "nonsense", 127)
+
+
+async def test_checks_name_what_ran(toolset: Toolset) -> None:
+    """Without any nothing ran; otherwise all commands are named, with the exit code of the first that failed."""
+    none = await toolset.call(1, 0, "checks", "")
+    assert none.changed is not None
+    assert (len(none.changed), none.command, none.exit_code, none.is_error) == (0, None, None, False)
+    await toolset.call(1, 1, "write", '{"path": "Makefile", "content": "lint:\\ntest:\\n"}')
+    ran = await toolset.call(1, 2, "checks", '{"names": []}')
+    assert (ran.changed, ran.command, ran.exit_code) == (None, "make lint; make test", 127)
+    assert (await toolset.call(1, 3, "checks", '{"names": ["lint"]}')).command == "make lint"
+    wrong = await toolset.call(1, 4, "checks", '{"names": ["speed"]}')
+    assert (wrong.is_error, wrong.malformed, wrong.command) == (True, False, None)
 
 
 async def test_every_kind_of_change_names_its_paths(toolset: Toolset) -> None:

@@ -100,6 +100,7 @@ class Stage:
             "ISSUEWRIGHT_GITHUB__CONTENT_INTERVAL_S": "0",
             "ISSUEWRIGHT_ANTHROPIC__BASE_URL": self.model.url,
             "ISSUEWRIGHT_MODELS__ACT": f"anthropic:{self.model.model_id}",
+            "ISSUEWRIGHT_MODE": "act",
             "ISSUEWRIGHT_PROGRESS__INTERVAL_S": "1",
             "ISSUEWRIGHT_WORKSPACE__FIRST_UID": str(self.first_uid),
             "ANTHROPIC_API_KEY": "scripted-key-that-is-long-enough",

@@ -14,7 +14,7 @@ import pytest
 from bot.testing.hub.records import Issue, User
 from bot.testing.model.reply import Call
 from bot.testing.model.script import Condition, Conversation, Script, Turn
-from tests.e2e.scripts import FILES, FIRST, SECOND
+from tests.e2e.scripts import CONFIG, FILES, FIRST, SECOND
 from tests.e2e.stage import ROOT, Stage
 
 pytestmark = pytest.mark.e2e
@@ -212,6 +212,29 @@ def test_the_same_job_run_again_makes_nothing_twice(stage: Stage, runner: Runner
     assert len(comments_of(issue, actions_bot(stage))) == 1
     assert len([name for name in stage.branches() if name.startswith("agent/")]) == 1
     assert len([reaction for reaction in issue.reactions if reaction.content == "eyes"]) == 1
+
+
+def test_a_job_waits_for_nobody(stage: Stage, runner: Runner) -> None:
+    """Under `plan` the run is refused with the reason; else there is no plan and no question."""
+
+    def say_mode(mode: str) -> None:
+        files = {".github/issuewright.yml": f"{CONFIG}mode: {mode}\n"}
+        stage.hub.commit_files(stage.repository, stage.maria, "main", files)
+
+    issue = stage.labelled()
+    refused = runner.job("issues", "labeled", ISSUEWRIGHT_MODE="plan")
+    assert (refused.code, refused.outputs["conclusion"]) == (1, "failed")
+    (told,) = comments_of(issue, actions_bot(stage))
+    assert told.startswith("**Failed**. `mode: plan` applies here, and plans need the server")
+    assert stage.model.requests == []
+    say_mode("plan")
+    assert runner.job("issues", "labeled").outputs["conclusion"] == "failed"
+    say_mode("auto")
+    assert runner.job("issues", "labeled", ISSUEWRIGHT_MODE="auto").code == 0
+    assert len(stage.pulls()) == 1
+    offered = {tool["name"] for one in stage.model.requests for tool in json.loads(one.raw).get("tools", ())}
+    assert "finish" in offered
+    assert not offered & {"ask_person", "propose_plan"}
 
 
 def test_a_stranger_is_told_and_nothing_is_begun(stage: Stage, runner: Runner) -> None:

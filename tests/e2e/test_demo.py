@@ -78,13 +78,13 @@ def test_the_story_is_told_over_each_wire_in_each_spelling(folder: Path, wire: s
     done = demo(folder, "--json", "--wire", wire, "--dialect", dialect)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert [line["outcome"] for line in lines if line["kind"] == "run.finished"] == ["done", "done"]
-    assert [line["calls"] for line in lines if line["kind"] == "model.replied"] == [2, 2, 1, 1, 1, 1, 1, 2, 1, 1]
+    assert [line["calls"] for line in lines if line["kind"] == "model.replied"] == [2, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1]
     # Looks of one reply go side by side, and are told as they end.
     told = [line for line in lines if line["kind"] == "tool.finished"]
     tools = [
         line["name"] for line in sorted(told, key=lambda line: (line["task"], line["run"], line["turn"], line["index"]))
     ]
-    first = ["list", "search", "read", "read", "run", "edit", "run", "finish"]
+    first = ["list", "search", "read", "read", "propose_plan", "read", "read", "run", "edit", "run", "finish"]
     assert tools == [*first, "read", "edit", "edit", "run", "finish"]
 
 

@@ -62,6 +62,7 @@ class Town:
         self.chosen = chosen
         self.tasks = 0
         self.settings = ServerSettings(
+            mode="act",
             state_dir=folder / "state",
             sandbox=SandboxSection(private_hosts=private),
             workspace=WorkspaceSection(first_uid=uid),
@@ -88,7 +89,7 @@ class Town:
         self.tasks += 1
         tasks, deliveries = open_store(self.folder / "state", None, now=Clock())
 
-        async def deliver(_: Workspace, __: str, ___: str) -> bool:
+        async def deliver(_: Workspace, __: str, ___: str, ____: str | None) -> bool:
             return True
 
         async def token() -> str | None:
@@ -96,7 +97,13 @@ class Town:
 
         origin = Origin("local-town", str(self.checkout), token)
         author = Identity("A", "a@example.org")
-        publisher = TerminalPublisher(self.checkout, self.settings, author=author, origin=origin, deliver=deliver)
+
+        async def nobody(_: str) -> None:
+            return None
+
+        publisher = TerminalPublisher(
+            self.checkout, self.settings, author=author, origin=origin, deliver=deliver, prompt=nobody
+        )
         script = Script(
             reply(*(ToolCall(f"r{at}", "run", json.dumps({"command": one})) for at, one in enumerate(commands))),
             reply(write("done.txt", "done")),

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.testing.model.reply import Call
+from bot.testing.model.script import Turn
+from tests.e2e.everyday.telling import checked, run, story
 from tests.e2e.scripts import FILES, GREETING
 from tests.e2e.stage import Stage, until
 from tests.e2e.test_killed_worker import one_of_everything
@@ -86,3 +89,43 @@ def test_a_worker_killed_in_the_middle_of_a_set_up(folder: Path) -> None:
             place.story_ends(issue.number)
             until(lambda: True if "close" in (folder / "steps").read_text().split() else None, "the last step", 20)
         whole(place, "")
+
+
+ASKS = story(
+    "asks",
+    Turn("I look.", calls=[Call("read", {"path": "deps.txt"})]),
+    Turn("I ask for another one.", calls=[Call("write", {"path": "deps.txt", "content": "two\n"})]),
+    Turn(
+        "I use it.",
+        calls=[Call("write", {"path": "use.txt", "content": "two\n"}), run("touch node_modules/mine; sh check.sh")],
+    ),
+    Turn("Done.", calls=[Call("finish", {"summary": "It uses two."})]),
+)
+WANTED: dict[str, bytes | str] = {
+    ".github/issuewright.yml": CONFIG.partition("setup:")[0]
+    + "setup:\n- mkdir -p node_modules && cp deps.txt node_modules/$(cat deps.txt)\n"
+    + "checks:\n- name: used\n  run: sh check.sh\n",
+    "deps.txt": "one\n",
+    "check.sh": 'test "$(ls node_modules)" = "$(cat use.txt)"\n',
+}
+
+
+@pytest.mark.parametrize(
+    "kill_at", ["environment/after/1:before", "environment/after/1:inside", "check/after/1/0:before"]
+)
+def test_a_worker_killed_around_the_set_up_of_what_the_work_asks_for(folder: Path, kill_at: str) -> None:
+    """The check finds that alone, and nothing of the first set-up or of the model's; new files are still there."""
+    environment = {"KILL_AT": kill_at, "KILLED": str(folder / "killed"), "STEPS": str(folder / "steps")}
+    with Stage(folder, ASKS, WANTED).open() as place:
+        with place.serving(**environment) as first:
+            issue = place.labelled()
+            until(first.poll, f"death at {kill_at}; {place.log()}")
+            assert first.returncode == -signal.SIGKILL, place.log()
+        with place.serving(**environment):
+            assert place.story_ends(issue.number).startswith("**Done**"), place.log()
+        assert place.model.problems == []
+        [pull] = place.pulls()
+        body = pull.body or ""
+        assert checked(body, "used") == ("1", "0")
+        assert "**Set-up again**, since the work changed `deps.txt`" in body
+        assert len(list((folder / "state" / "environments").glob("*/*/sealed"))) == 2

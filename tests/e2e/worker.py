@@ -13,7 +13,7 @@ from pathlib import Path
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bot import bootstrap
+from bot import bootstrap, serving
 from bot.cli.http import listener, web_app
 from bot.domain.task import Run
 from bot.tasks.engines.base import Action, Body, Engine, Json, Step
@@ -24,29 +24,10 @@ class Killing:
 
     def __init__(self, inner: Engine) -> None:
         self._inner = inner
-        self._run = os.environ.get("KILL_RUN", "1")
 
     async def launch(self, body: Body) -> None:
         """Put ourselves around each step."""
-
-        async def around(run_id: str, step: Step) -> None:
-            seq = run_id.rpartition("-")[2]
-
-            async def killing(name: str, action: Action) -> Json:
-                async def inside() -> Json:
-                    value = await action()
-                    if seq == self._run:
-                        die(f"{name}:inside")
-                    return value
-
-                if seq == self._run:
-                    die(f"{name}:before")
-                note(name)
-                return await step(name, inside)
-
-            await body(run_id, killing)
-
-        await self._inner.launch(around)
+        await self._inner.launch(deadly(body))
 
     async def start(self, run: Run) -> None:
         """As the inner engine."""
@@ -67,6 +48,30 @@ class Killing:
     async def drain(self, *, grace_s: float) -> None:
         """As the inner engine."""
         await self._inner.drain(grace_s=grace_s)
+
+
+def deadly(body: Body) -> Body:
+    """Make of a workflow one that ends this process at a step."""
+    wanted = os.environ.get("KILL_RUN", "1")
+
+    async def around(run_id: str, step: Step) -> None:
+        seq = run_id.rpartition("-")[2]
+
+        async def killing(name: str, action: Action) -> Json:
+            async def inside() -> Json:
+                value = await action()
+                if seq == wanted:
+                    die(f"{name}:inside")
+                return value
+
+            if seq == wanted:
+                die(f"{name}:before")
+            note(name)
+            return await step(name, inside)
+
+        await body(run_id, killing)
+
+    return around
 
 
 def die(place: str) -> None:
@@ -106,7 +111,7 @@ def main() -> None:
     """Serve until killed."""
     settings = bootstrap.load(None, {})
     chosen = asyncio.run(bootstrap.choose_sandbox(settings))
-    server = bootstrap.make_server(settings, chosen, around=Killing)
+    server = serving.make_server(settings, chosen, around=Killing)
 
     listener(Mortal(web_app(server)), host=settings.host, port=settings.port).run()
     os._exit(0)

@@ -27,6 +27,20 @@ def test_a_second_pull_request_for_a_branch_is_refused(world: World, pull: Issue
     assert bot.patch(f"{world.path}/pulls/{pull.number}", json={"state": "weird"}).status_code == 422
 
 
+def test_a_repository_may_have_no_drafts(world: World) -> None:
+    """422 in GitHub's words, and nothing is opened; without the wish for a draft it works."""
+    bot, asked = world.as_bot(), {"title": "x", "head": "agent/1", "base": "main", "draft": True}
+    world.hub.commit_files(world.repository, world.app.bot, "agent/1", {"a": "b"})
+    world.repository.drafts = False
+    answer = bot.post(f"{world.path}/pulls", json=asked)
+    assert (answer.status_code, answer.json()["message"]) == (
+        422,
+        "Draft pull requests are not supported in this repository.",
+    )
+    assert bot.get(f"{world.path}/pulls").json() == []
+    assert bot.post(f"{world.path}/pulls", json=asked | {"draft": False}).status_code == 201
+
+
 def test_a_pull_request_needs_commits_and_branches(world: World) -> None:
     """422 for no commits and for unknown branches."""
     bot = world.as_bot()

@@ -230,7 +230,7 @@ async def test_the_demo_is_the_same_in_every_dialect(dialect: str) -> None:
     shown = []
     for talk in (Talk(load_script(DEMO), dialect, tools), Talk(load_script(DEMO), "native", tools)):
         runs = iter(["FAILED (failures=1)", "OK", "OK"])
-        message = await talk.say("Discount is ignored")
+        message = await talk.say("Discount is ignored\nThis plan was made for it")
         for _ in range(2):
             while message.calls:
                 results = [
@@ -240,16 +240,16 @@ async def test_the_demo_is_the_same_in_every_dialect(dialect: str) -> None:
                 if any(call.name == "finish" for call in message.calls):
                     break
                 message = await talk.answer(results)
-            if len(talk.transcript) > 16:
+            if len(talk.transcript) > 14:
                 break
             done = ours.ToolResult(message.calls[0].id, "finished")
             talk.transcript.append(ours.Message("user", (done,)))
             talk.transcript.append(ours.Message("assistant", (TextPart("The run is over."),)))
             message = await talk.say("Please refuse discounts above 100 too.")
-        assert [reply.problem for reply in talk.player.replies] == [""] * 10
+        assert [reply.problem for reply in talk.player.replies] == [""] * 9
         shown.append([(one.text, read(one)) for one in talk.transcript if one.role == "assistant"])
     assert shown[0] == shown[1]
-    assert [len(calls) for _, calls in shown[0]] == [2, 2, 1, 1, 1, 1, 0, 1, 2, 1, 1]
+    assert [len(calls) for _, calls in shown[0]] == [2, 1, 1, 1, 1, 0, 1, 2, 1, 1]
 
 
 SCRIPT = """

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -313,9 +313,11 @@ async def make() -> AsyncIterator[Make]:
         limits: ResourceLimits | None = None,
         proxy: Callable[[], Proxy] | None = None,
         readable: Sequence[Path] = (),
+        parallel: bool = False,
     ) -> ProcessSandbox:
         chosen = confinement(shut_in) if isinstance(shut_in, str) else shut_in
         place = Place(ground.tree, uid=ground.uid, environment=ground.variables, proxy=proxy, readable=readable)
+        place = replace(place, parallel=parallel)
         made.append(ProcessSandbox(place, chosen, limits=limits))
         return made[-1]
 

@@ -41,6 +41,10 @@ class Compaction:
         )
 
 
+Told = Callable[[Compaction], Awaitable[None]]
+"""Hears of a compaction."""
+
+
 class Context:
     """The model's view of a conversation; the loop asks through it."""
 
@@ -49,7 +53,7 @@ class Context:
         window: Window,
         ask: Ask,
         facts: Callable[[], Facts],
-        told: Callable[[Compaction], Awaitable[None]] | None = None,
+        told: Told | None = None,
     ) -> None:
         """Begin.
 

@@ -8,8 +8,6 @@ from bot.domain.messages import Message, Prompt, Reply
 
 SPARSEST = 8
 """Bytes of a token where text says least; a provider that counts fewer tokens leaves out what its cache had."""
-WRONG = 1.5
-"""A count so many times the prediction is that of several attempts together, of which all but one were thrown away."""
 
 
 class Gauge:
@@ -20,13 +18,16 @@ class Gauge:
         """What the last request carried."""
         self._counted = 0
         """Tokens of the last request and its reply; 0 where nobody counted them."""
+        self._bytes = 0
+        """Of the last request, with what stands before its messages."""
         self._per_byte = 1 / BYTES_PER_TOKEN
 
     def tokens(self, prompt: Prompt) -> int:
         """Return how many tokens the prompt will have."""
-        size = prompt_size(prompt)
         if not self._goes_on(prompt):
-            return ceil(size * self._per_byte)
+            return ceil(prompt_size(prompt) * self._per_byte)
+        # Not measured from its beginning: a conversation is long, and this is asked at every turn.
+        size = self._bytes + size_of(prompt.messages[len(self._sent) :])
         return max(self._counted + ceil(size_of(self._added(prompt)) / BYTES_PER_TOKEN), size // SPARSEST)
 
     def replied(self, prompt: Prompt, reply: Reply) -> None:
@@ -36,10 +37,8 @@ class Gauge:
         if not asked:
             self._counted = 0
             return
-        if self._goes_on(prompt) and asked > WRONG * (predicted := self.tokens(prompt)):
-            asked, total = predicted, predicted + reply.usage.output_tokens
-        self._sent, self._counted = tuple(prompt.messages), total
-        self._per_byte = max(asked / max(prompt_size(prompt), 1), 1 / SPARSEST)
+        self._sent, self._counted, self._bytes = tuple(prompt.messages), total, prompt_size(prompt)
+        self._per_byte = max(asked / max(self._bytes, 1), 1 / SPARSEST)
 
     def _goes_on(self, prompt: Prompt) -> bool:
         """Whether the prompt begins with what was counted."""

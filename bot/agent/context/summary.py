@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from bot.agent.context.sizes import part_size, size_of
 from bot.agent.context.turns import Turn, joined, split
+from bot.agent.prompts import render
 from bot.domain.messages import Message, Part, Prompt, Reply, TextPart, ToolResult
 
 LEFT_OUT = "[Left out here for length.]"
@@ -34,11 +35,7 @@ def request(prompt: Prompt, kept: int, share: float) -> Prompt:
         kept: replies that stay as they are.
         share: of the results that are left out.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - few runs need it
-
-    # Nothing here becomes HTML.
-    prompts = Environment(loader=PackageLoader("bot.agent", "prompts"), undefined=StrictUndefined, autoescape=False)  # noqa: S701
-    text = prompts.get_template("handover.md.j2").render(kept=kept, shortened=share > 0).strip()
+    text = render("handover", kept=kept, shortened=share > 0)
     *before, last = _without_results(prompt.messages, share)
     return replace(prompt, messages=(*before, replace(last, parts=(*last.parts, TextPart(text)))))
 

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from rich.markdown import Markdown
 from rich.syntax import Syntax
 
-from bot import __version__, bootstrap
+from bot import __version__, bootstrap, serving
 from bot.cli.demo.stage import Stage, build
 from bot.cli.http import listener, web_app
 from bot.cli.sandboxing import tell
@@ -98,7 +98,7 @@ async def _play(folder: Path, screen: Screen, cast: Cast, port: int, *, stay: bo
         if not chosen.shell:
             screen.say("The story needs commands, and nothing on this machine can shut them in: see above.", "bold red")
             return 1
-        server = bootstrap.make_server(settings, chosen)
+        server = serving.make_server(settings, chosen)
         await stack.enter_async_context(_Web(settings, server))
         story = _Story(stage, server, screen, WAIT_S if cast.scripted else REAL_WAIT_S)
         try:
@@ -161,7 +161,7 @@ def _scripted(stage: Stage, cast: Cast) -> ServerSettings:
 class _Web:
     """The bot's own server, in this process."""
 
-    def __init__(self, settings: ServerSettings, server: bootstrap.Server) -> None:
+    def __init__(self, settings: ServerSettings, server: serving.Server) -> None:
         self._server = listener(web_app(server), host=settings.host, port=settings.port, grace_s=2)
         # The story, not uvicorn, hears Ctrl-C.
         self._task: asyncio.Task[None] | None = None
@@ -186,7 +186,7 @@ class _Story:
     """Acts as the person would, through the API of the local GitHub, and shows what happens."""
 
     stage: Stage
-    server: bootstrap.Server
+    server: serving.Server
     screen: Screen
     wait_s: float
 

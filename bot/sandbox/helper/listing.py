@@ -1,7 +1,7 @@
 """What is in the workspace, as git's ignore rules leave it; git runs on an empty repository of our own."""
 
 # Importing pathlib would take longer than all the rest of the start.
-# ruff: noqa: PTH103, PTH118, PTH123
+# ruff: noqa: PTH103, PTH105, PTH118, PTH123
 
 from __future__ import annotations
 
@@ -36,8 +36,11 @@ def _git(top: str, home: str, arguments: Sequence[str], sink: Callable[[bytes], 
     empty = os.path.join(home, ".issuewright.git")
     for name in ("objects", "refs"):
         os.makedirs(os.path.join(empty, name), exist_ok=True)
-    with open(os.path.join(empty, "HEAD"), "w", encoding="ascii") as file:
+    head = os.path.join(empty, "HEAD")
+    # Beside its place first: another listing may be reading it.
+    with open(f"{head}.{os.getpid()}", "w", encoding="ascii") as file:
         file.write("ref: refs/heads/none\n")
+    os.replace(file.name, head)
     settings = {"GIT_DIR": empty, "GIT_WORK_TREE": top, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
     complaints = Kept(2000, 2000)
     total = 0
@@ -128,7 +131,8 @@ def hits(top: str, home: str, pattern: str, glob: str | None, settings: Head) ->
     code, complaint = _git(
         top,
         home,
-        [*fixed, "-e", pattern, "--", *paths, f":(exclude,glob)**/{PASSING}"],
+        # Else `$` would not fit before the end of a CRLF line.
+        [*fixed, "-e", f"(*ANYCRLF){pattern}", "--", *paths, f":(exclude,glob)**/{PASSING}"],
         found.add,
         int(str(settings["line"])),
     )

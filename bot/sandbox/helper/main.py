@@ -1,4 +1,4 @@
-"""The helper's life: it makes itself ready, answers one request after the other, and leaves nothing behind."""
+"""The helper's life: it makes itself ready, answers what it is asked, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -50,12 +50,13 @@ class Helper:
         self._top = str(settings["root"])
         self._home = str(settings["home"])
         # Whether all that can be seen of this uid is ours to end.
-        self._alone = settings["alone"] is True
+        self.alone = settings["alone"] is True
         self._largest = int(str(settings["file_bytes"]))
         self._devices = _texts(settings["devices"])
+        self._pid = os.getpid()
         watched = settings["watch"]
         limits = watched if isinstance(watched, dict) else {}
-        self._watch = Watch([self._top, self._home, *_texts(settings["writable"])], **limits)
+        self.watch = Watch([self._top, self._home, *_texts(settings["writable"])], **limits)
         self.around = Surroundings()
         self._answers: dict[str, Callable[[Head, bytes], tuple[Head, bytes]]] = {
             "open": self._open,
@@ -81,9 +82,17 @@ class Helper:
     def end(self) -> None:
         """End everything that was started."""
         with suppress(Broken):
-            end_all({}, own_uid=self._alone)
-        if self._alone and _SHARED_MEMORY in self._devices:
+            end_all({}, own_uid=self.alone)
+        if self.alone and _SHARED_MEMORY in self._devices:
             forget(_SHARED_MEMORY)
+
+    def become_keeper(self) -> Callable[[Head, bytes], tuple[Head, bytes]]:
+        """Answer for one request, in a fork of the helper; what runs beside it is none of its business."""
+        self.alone = False
+        self.around = Surroundings(fence=self.around.fence)
+        prctl(SET_CHILD_SUBREAPER, 1)
+        _die_with(self._pid, self)
+        return self.answer
 
     def _open(self, ask: Head, _: bytes) -> tuple[Head, bytes]:
         return read(self._top, str(ask["path"]), int(str(ask["limit"])), self._largest)
@@ -116,7 +125,7 @@ class Helper:
                 os.close(fd)
         try:
             argv = [shell, "-c", str(ask["command"])]
-            return run(argv, ask, LINE, own_uid=self._alone, watch=self._watch, around=self.around)
+            return run(argv, ask, LINE, own_uid=self.alone, watch=self.watch, around=self.around)
         finally:
             os.chdir("/")
 
@@ -204,10 +213,15 @@ def serve(settings: Head) -> None:
     helper.end()
     send(1, {"ready": os.getuid()})
     try:
+        if settings["parallel"]:
+            from bot.sandbox.helper.keepers import Keepers  # noqa: PLC0415 - sent only where it is wished
+
+            Keepers(helper.become_keeper, helper.around, helper.watch, own_uid=helper.alone).serve()
         while True:
             ask, body = receive(LINE)
             if ask["op"] != "cancel":
-                send(1, *helper.answer(ask, body))
+                head, data = helper.answer(ask, body)
+                send(1, {**head, "id": ask["id"]}, data)
     except (Gone, BrokenPipeError, ConnectionResetError):
         pass
     finally:

@@ -1,18 +1,18 @@
-"""What Alembic runs: one branch over the connection and the transaction that `bot.store.migrate` hands in."""
+"""What Alembic runs: one branch over the connection and the transaction that `bot.store.revisions` hands in."""
 
 from alembic import context
 
-from bot.store.migrate import version_table
-from bot.store.schema import DELIVERIES, TASKS
+from bot.store.schema import BRANCHES, VERSIONS
 
 
 def run() -> None:
     """Run the revisions that Alembic chose."""
     attributes = context.config.attributes
+    which = attributes["which"]
     context.configure(
         connection=attributes["connection"],
-        target_metadata={"deliveries": DELIVERIES, "tasks": TASKS}[attributes["which"]],
-        version_table=version_table(attributes["which"]),
+        target_metadata=BRANCHES[which],
+        version_table=VERSIONS[which].name,
         transactional_ddl=True,
         render_as_batch=True,
     )

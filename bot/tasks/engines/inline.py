@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 
 from bot.domain.task import Run
 from bot.store.base import TaskStore
@@ -55,12 +56,15 @@ class _Steps:
     def __init__(self, store: TaskStore, run_id: str) -> None:
         self._store = store
         self._run_id = run_id
+        self._kept: Mapping[str, str] | None = None
 
     async def __call__(self, name: str, action: Action) -> Json:
         """Return the recorded value or make it."""
-        kept = await self._store.step(self._run_id, name)
-        if kept is not None:
-            value: Json = json.loads(kept)
+        if self._kept is None:
+            # Once is enough: nobody else records steps of a run that this process has taken.
+            self._kept = await self._store.steps(self._run_id)
+        if name in self._kept:
+            value: Json = json.loads(self._kept[name])
             return value
         value = await action()
         await self._store.keep_step(self._run_id, name, json.dumps(value))

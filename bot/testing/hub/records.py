@@ -250,6 +250,8 @@ class Repository(Record):
     created_at: datetime
     pushed_at: datetime
     private: bool = False
+    drafts: bool = True
+    """Whether its plan has draft pull requests."""
     default_branch: str = "main"
     description: str | None = None
     parent: Repository | None = None

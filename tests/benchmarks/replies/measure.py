@@ -1,15 +1,16 @@
-"""Eight calls of one reply that only read, side by side against one after another.
+"""Eight calls of one reply that only read, and four commands, side by side against one after another.
 
 python -m tests.benchmarks.replies.measure [runs]
 
 Each call is a step with a record that is synced, on SQLite, with each engine. `read` goes through a real helper, which
-answers one request at a time; `wait` stands for a service that takes 50 ms to answer. Started as root, the helper runs
-as uid 61098.
+answers one request at a time; `wait` stands for a service that takes 50 ms to answer. `run` is `sleep 1`, with
+`parallel_commands`. Started as root, the helper runs as uid 61098.
 """
 
 import asyncio
 import itertools
 import json
+import multiprocessing
 import os
 import shutil
 import statistics
@@ -39,6 +40,7 @@ from bot.workspace.base import Opened
 from tests.unit.tasks.made import World
 
 RUNS = 20
+COMMANDS = 4
 SERVICE_S = 0.05
 UID = 61098
 
@@ -76,7 +78,9 @@ class OneByOne:
 
 
 def calls(name: str) -> list[ToolCall]:
-    """Make eight different ones."""
+    """Make eight different ones, or four where each takes a second."""
+    if name == "run":
+        return [ToolCall(str(n), name, json.dumps({"command": f"sleep 1; echo {n}"})) for n in range(COMMANDS)]
     return [ToolCall(str(n), name, json.dumps({"path": f"m{n}.py"})) for n in range(MAX_CALLS)]
 
 
@@ -96,15 +100,16 @@ class Real(World):
         return replace(super().desk(model, publisher), sandbox=place)
 
 
-async def measure(name: str, base: Path, runs: int) -> None:
+async def measure(name: str, base: Path, runs: int, kinds: Sequence[str]) -> None:
     """Play replies in turn and print the milliseconds of each kind."""
+    parallel = "run" in kinds
     tree = base / "tree"
     tree.mkdir()
     for number in range(MAX_CALLS):
         (tree / f"m{number}.py").write_text(f'"""Module {number}."""\n' * 200)
     tasks, deliveries = open_store(base / "store", None, now=lambda: datetime.now(UTC))
     world = Real(tasks, deliveries)
-    world.sandbox = ProcessSandbox(Place(tree, uid=UID if os.geteuid() == 0 else None))
+    world.sandbox = ProcessSandbox(Place(tree, uid=UID if os.geteuid() == 0 else None, parallel=parallel))
     task, run = await world.begin()
     engine: Engine = InlineEngine(tasks) if name == "inline" else DbosEngine(base, None, "benchmark")
     times: dict[str, list[float]] = {}
@@ -115,10 +120,14 @@ async def measure(name: str, base: Path, runs: int) -> None:
         scene.lease.tools = [*standard_tools(), Wait()]
         await prepare(scene)
         recorded, turns = RecordedToolset(scene, scene.lease.tools), itertools.count(1)
-        for what in ("read", "wait") * runs:
-            for words, toolset in (("side by side", recorded), ("one by one", OneByOne(recorded))):
+        together = recorded.together if parallel else None
+        for what in tuple(kinds) * runs:
+            for words, toolset, group in (
+                ("side by side", recorded, together),
+                ("one by one", OneByOne(recorded), None),
+            ):
                 begun = time.perf_counter()
-                told = await dispatch(next(turns), calls(what), toolset)
+                told = await dispatch(next(turns), calls(what), toolset, group)
                 times.setdefault(f"{what}, {words}", []).append(1000 * (time.perf_counter() - begun))
                 assert not any(result.is_error for result in told.results)
         await scene.lease.close()
@@ -129,7 +138,8 @@ async def measure(name: str, base: Path, runs: int) -> None:
     await over.wait()
     for what, found in times.items():
         middle, p95 = statistics.median(found), statistics.quantiles(found, n=20)[18]
-        sys.stdout.write(f"{name}: {MAX_CALLS} x {what}: median {middle:.1f} ms, p95 {p95:.1f} ({runs} runs)\n")
+        count = len(calls(what.partition(",")[0]))
+        sys.stdout.write(f"{name}: {count} x {what}: median {middle:.1f} ms, p95 {p95:.1f} ({runs} runs)\n")
     await tasks.close()
     await deliveries.close()
     if isinstance(engine, DbosEngine):
@@ -138,15 +148,23 @@ async def measure(name: str, base: Path, runs: int) -> None:
 
 
 def main() -> None:
-    """Measure with both engines."""
+    """Measure with both engines; commands take a second each, so there are fewer of them."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
     for name in ("inline", "dbos"):
-        base = Path(tempfile.mkdtemp(prefix="iw-measure-", dir="/tmp"))
-        base.chmod(0o755)
-        try:
-            asyncio.run(measure(name, base, runs))
-        finally:
-            shutil.rmtree(base, ignore_errors=True)
+        for kinds, times in ((("read", "wait"), runs), (("run",), max(2, runs // 4))):
+            # In a process of its own: an engine is one for a whole process.
+            child = multiprocessing.get_context("spawn").Process(target=_measure, args=(name, times, kinds))
+            child.start()
+            child.join()
+
+
+def _measure(name: str, runs: int, kinds: Sequence[str]) -> None:
+    base = Path(tempfile.mkdtemp(prefix="iw-measure-", dir="/tmp"))
+    base.chmod(0o755)
+    try:
+        asyncio.run(measure(name, base, runs, kinds))
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
 
 
 if __name__ == "__main__":

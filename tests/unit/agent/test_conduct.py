@@ -4,6 +4,7 @@ import pytest
 
 from bot.agent.conduct import Finishing, Silence
 from bot.domain.messages import Message, Reply, StopReason, TextPart, ThinkingPart
+from bot.projects.checks import FoundCheck
 from bot.tools.base import ToolOutput
 from tests.unit.agent.made import call, reply, say
 
@@ -86,3 +87,38 @@ def test_without_checks_or_edits_nothing_is_due(checks: tuple[str, ...], outputs
     for output in outputs:
         finishing.acted(output)
     assert finishing.refusal() == ""
+
+
+FOUND = FoundCheck("tests", "pytest", "python3 -m pytest -q", "pytest.ini", "python3", r"\bpytest\b")
+
+
+def refused(*outputs: ToolOutput) -> bool:
+    """Say whether a run may not finish yet, where the tests were only found."""
+    finishing = Finishing((), [FOUND])
+    for output in outputs:
+        finishing.acted(output)
+    refusal = finishing.refusal()
+    assert not refusal or "you have not run `python3 -m pytest -q`. Call `checks`" in refusal
+    return bool(refusal)
+
+
+def test_tests_that_were_found_are_due_too() -> None:
+    """Behind an edit; what runs some of them, or all checks in one go, is enough."""
+    assert refused(EDIT)
+    assert refused(EDIT, ran("ruff check ."))
+    assert refused(EDIT, ran("python3 -m pytest -q"), EDIT)
+    assert not refused(EDIT, ran("ruff check .; python3 -m pytest -q", 1))
+    assert not refused(EDIT, ran("uv run pytest tests/test_a.py"))
+    assert not refused(LOOK)
+
+
+def test_an_edit_of_texts_alone_needs_no_tests_that_were_found() -> None:
+    """They were not named for that; what the repository names is due behind any edit."""
+    prose = ToolOutput("edited", "README.md", changed=("README.md", "docs/a.rst"))
+    both = ToolOutput("edited", "README.md", changed=("README.md", "a.py"))
+    assert not refused(prose)
+    assert refused(both)
+    assert refused(EDIT, prose)
+    finishing = Finishing(["pytest -q"])
+    finishing.acted(prose)
+    assert finishing.refusal()

@@ -1,7 +1,7 @@
 """The calls of one reply: what reads goes side by side, all else alone and in order, and each gets one result."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 from hypothesis import given
@@ -49,6 +49,12 @@ def texts(results: tuple[ToolResult, ...]) -> list[str]:
     return [result.text for result in results]
 
 
+def text_of(ending: ToolOutput | None) -> str:
+    """Return what the call says that ends the loop."""
+    assert ending is not None
+    return ending.text
+
+
 async def test_what_reads_goes_side_by_side_and_begins_in_order() -> None:
     """Neighbours that read begin in their order before one has ended; the results stand in the order of the calls."""
     tools = Shop()
@@ -56,7 +62,7 @@ async def test_what_reads_goes_side_by_side_and_begins_in_order() -> None:
     assert tools.log == ["0(", "1(", "2(", ")2", ")1", ")0"]
     assert tools.called == [(7, 2, "look"), (7, 1, "look"), (7, 0, "look")]
     assert told.results == tuple(ToolResult("call-look", f"saw {path}") for path in "abc")
-    assert told.summary is None
+    assert told.ending is None
     assert told.readable
     assert told.ran == (True, True, True)
 
@@ -73,7 +79,7 @@ async def test_finish_goes_alone_although_it_changes_nothing() -> None:
     tools = Shop()
     told = await dispatch(1, [look("a"), finish("Done."), look("b"), call("edit")], tools)
     assert tools.log == ["0(", ")0", "1(", ")1"]
-    assert told.summary == "Done."
+    assert text_of(told.ending) == "Done."
     assert [("`finish` was called before it" in text) for text in texts(told.results)] == [False, False, True, True]
     assert told.ran == (True, True, False, False)
 
@@ -84,7 +90,7 @@ async def test_a_look_that_fails_keeps_nothing_from_running() -> None:
     told = await dispatch(1, [call("bad"), call("nonsense"), call("edit"), finish("Done.")], tools)
     assert told.results[2] == ToolResult("call-edit", "edited")
     assert [result.is_error for result in told.results] == [True, True, False, False]
-    assert told.summary == "Done."
+    assert text_of(told.ending) == "Done."
 
 
 async def test_behind_a_change_that_failed_no_other_is_made() -> None:
@@ -97,7 +103,7 @@ async def test_behind_a_change_that_failed_no_other_is_made() -> None:
         assert told.results[index].is_error
         assert "call 2 of this reply, `edit`, failed" in told.results[index].text
         assert list(told.outputs[index].changed or ()) == []
-    assert told.summary is None
+    assert told.ending is None
 
 
 async def test_a_command_with_an_exit_code_has_not_failed() -> None:
@@ -221,7 +227,7 @@ async def test_at_most_eight_calls_run() -> None:
 async def test_a_finish_beyond_the_eighth_call_does_not_end_it() -> None:
     """A `finish` that was not run ends nothing."""
     calls = [call("a", str(count)) for count in range(MAX_CALLS)]
-    assert (await dispatch(1, [*calls, finish()], Tools({"a": answer("A")}))).summary is None
+    assert (await dispatch(1, [*calls, finish()], Tools({"a": answer("A")}))).ending is None
 
 
 async def test_a_finish_that_cannot_be_read_ends_nothing() -> None:
@@ -232,7 +238,7 @@ async def test_a_finish_that_cannot_be_read_ends_nothing() -> None:
             return ToolOutput("bad_arguments", name, is_error=True, malformed=True)
 
     told = await dispatch(1, [finish(), call("a")], Strict())
-    assert told.summary is None
+    assert told.ending is None
     assert not told.readable
     assert texts(told.results) == ["bad_arguments"] * 2
 
@@ -246,7 +252,7 @@ async def test_what_did_not_run_says_nothing_of_how_it_is_written() -> None:
 
 async def test_an_empty_summary_still_ends_it() -> None:
     """A `finish` without words ends the run all the same."""
-    assert (await dispatch(1, [finish("")], Tools())).summary == ""
+    assert text_of((await dispatch(1, [finish("")], Tools())).ending) == ""
 
 
 def test_a_refused_reply_has_one_result_for_each_call() -> None:
@@ -270,3 +276,58 @@ async def test_any_reply_gets_a_result_for_each_call(drawn: list[tuple[str, str]
         open_before = sum(1 if entry.endswith("(") else -1 for entry in tools.log[:at])
         assert (open_before, tools.log[at + 1]) == (0, f"){index}")
     assert not [index for index in alone[:-1] if told.results[index].is_error]
+
+
+class Company(Shop):
+    """A shop whose commands may go side by side; notes which did."""
+
+    def __init__(self, tools: Mapping[str, Callable[[str], ToolOutput]] | None = None) -> None:
+        super().__init__({"run": lambda command: ToolOutput(f"ran {command}", command), **(tools or {})})
+        self.groups: list[list[int]] = []
+
+    async def together(self, turn: int, calls: Mapping[int, ToolCall]) -> Sequence[ToolOutput]:
+        """Run them."""
+        self.groups.append(list(calls))
+        return await asyncio.gather(*(self.call(turn, index, one.name, one.arguments) for index, one in calls.items()))
+
+
+async def test_neighbouring_commands_go_side_by_side_where_that_is_wished() -> None:
+    """They wait for what stands before them, what stands behind them waits for all; one alone is a call as any."""
+    tools = Company({"edit": answer("edited")})
+    calls = [look("a"), call("run", "1"), call("run", "2"), call("edit"), call("run", "3"), look("b")]
+    told = await dispatch(1, calls, tools, tools.together)
+    assert tools.groups == [[1, 2]]
+    assert tools.log == ["0(", ")0", "1(", "2(", ")2", ")1", "3(", ")3", "4(", ")4", "5(", ")5"]
+    assert texts(told.results) == ["saw a", "ran 1", "ran 2", "edited", "ran 3", "saw b"]
+    tools = Company({"edit": answer("edited")})
+    assert await dispatch(1, calls, tools) == told
+    assert tools.log[2:6] == ["1(", ")1", "2(", ")2"]
+
+
+async def test_the_same_command_twice_in_a_group_is_run_once() -> None:
+    """Behind the group nobody knows which was the last, so it is run again."""
+    tools = Company()
+    calls = [call("run", "1"), call("run", "2"), call("run", "1"), look("a"), call("run", "2"), call("run", "1")]
+    told = await dispatch(1, calls, tools, tools.together)
+    assert tools.groups == [[0, 1], [4, 5]]
+    assert told.ran == (True, True, False, True, True, True)
+    assert texts(told.results)[2].endswith("\nran 1")
+
+
+async def test_a_command_that_failed_stops_what_comes_behind_its_group_alone() -> None:
+    """Its neighbours have begun; later changes are told of the first that failed."""
+    failing = {"2": ToolOutput("no", "2", is_error=True), "3": ToolOutput("no", "3", is_error=True)}
+    tools = Company({"run": lambda command: failing.get(command, ToolOutput("ran", command))})
+    calls = [*(call("run", str(n)) for n in range(1, 5)), look("a"), call("run", "5"), call("edit"), finish()]
+    told = await dispatch(1, calls, tools, tools.together)
+    assert told.ran == (True, True, True, True, True, False, False, False)
+    assert [result.is_error for result in told.results[:4]] == [False, True, True, False]
+    assert all("call 2 of this reply, `run`, failed" in result.text for result in told.results[5:])
+
+
+async def test_a_group_has_at_most_eight() -> None:
+    """The ninth command is told to come again."""
+    tools = Company()
+    told = await dispatch(1, [call("run", str(n)) for n in range(MAX_CALLS + 1)], tools, tools.together)
+    assert tools.groups == [list(range(MAX_CALLS))]
+    assert told.results[-1].is_error

@@ -186,11 +186,11 @@ def test_at_three_quarters_of_a_limit_the_model_is_told_once(
 ) -> None:
     """One line for the limit that comes near, and none for it again."""
     guard = LimitGuard(BOUNDS)
-    assert guard.nearing() == []
+    assert guard.nearing("finish") == []
     guard.replied(usage, usd, elapsed_s)
-    (line,) = guard.nearing()
+    (line,) = guard.nearing("finish")
     assert line.startswith(f"The harness: {words} are used.")
-    assert guard.nearing() == []
+    assert guard.nearing("finish") == []
 
 
 def test_each_limit_is_told_of() -> None:
@@ -198,9 +198,9 @@ def test_each_limit_is_told_of() -> None:
     guard = LimitGuard(Limits(turns=4, tokens=1_000_000, usd=1.0, minutes=60))
     for count in range(2):
         guard.replied(Usage(10), None, float(count))
-    assert guard.nearing() == []
+    assert guard.nearing("finish") == []
     guard.replied(Usage(800_000), None, 3.0)
-    assert [line.split(" are")[0] for line in guard.nearing()] == [
+    assert [line.split(" are")[0] for line in guard.nearing("finish")] == [
         "The harness: 3 of 4 turns",
         "The harness: 800K of 1M tokens",
     ]
@@ -243,7 +243,7 @@ def test_a_replay_decides_the_same(steps: list[tuple[object, ...]]) -> None:
                     case ("call", str(arguments), str(text), bool(changed)):
                         call = ToolCall("i", "n", arguments)
                         decided.append(str(guard.repeated(call, ToolResult("i", text), changed=changed)))
-                decided += guard.nearing()
+                decided += guard.nearing("finish")
             except LimitReached as limit:
                 decided.append(str(limit))
         return [*decided, repr(guard.spent)]

@@ -12,7 +12,8 @@ from bot.agent.conduct import EMPTIES, NUDGES, REPEATS_STOP, REPEATS_WARN
 from bot.agent.context.window import Window
 from bot.agent.dispatch import CUT_OFF, MAX_CALLS
 from bot.agent.limits import FORMAT_ERRORS, LimitGuard, Limits
-from bot.agent.loop import AGAIN, NUDGE, Finished, Listen, heard
+from bot.agent.loop import AGAIN, Finished, Listen, heard
+from bot.agent.modes import ACT
 from bot.domain.messages import (
     Message,
     Part,
@@ -69,7 +70,7 @@ class Play:
 
     async def run(self) -> Finished:
         """Run the loop to its end."""
-        return await self.agent.run("system", self.transcript)
+        return await self.agent.run(self.transcript)
 
 
 async def test_finish_ends_it_with_the_models_own_account() -> None:
@@ -110,7 +111,7 @@ async def test_a_reply_without_a_call_is_nudged_and_then_taken_as_the_answer() -
     """Two replies without a call are nudged; the third is the final answer."""
     play = Play(say("One."), say("Two."), say("Three."))
     assert await play.run() == Finished("Three.", said_so=False)
-    assert [message.text for message in play.transcript] == ["Do it.", "One.", NUDGE, "Two.", NUDGE, "Three."]
+    assert [message.text for message in play.transcript] == ["Do it.", "One.", ACT.nudge, "Two.", ACT.nudge, "Three."]
     assert len(play.model.prompts) == NUDGES + 1
 
 
@@ -119,7 +120,7 @@ async def test_a_call_forgets_the_nudges_before_it() -> None:
     replies = [say("One."), say("Two."), reply(call("look")), say("Three."), say("Four."), say("Five.")]
     play = Play(*replies)
     assert (await play.run()).summary == "Five."
-    assert sum(message.text == NUDGE for message in play.transcript) == 4
+    assert sum(message.text == ACT.nudge for message in play.transcript) == 4
 
 
 async def test_a_long_text_that_was_cut_off_is_no_final_answer() -> None:
@@ -191,7 +192,7 @@ async def test_too_many_empty_replies_are_nudged() -> None:
     await play.run()
     assert play.transcript[1:3] == [
         Message("assistant", (TextPart("(nothing)"),)),
-        Message("user", (TextPart(NUDGE),)),
+        Message("user", (TextPart(ACT.nudge),)),
     ]
 
 
@@ -313,7 +314,7 @@ async def test_it_hears_then_minds_its_limits_then_asks() -> None:
     guard = Noting(Limits(turns=2, tokens=10**6, usd=1.0, minutes=1.0))
     model = Asked([reply(call("look", "1")), reply(call("look", "2"))], guard)
     with pytest.raises(LimitReached, match="turns: 2 of 2"):
-        await loop(model, Tools({"look": answer("seen")}), guard, listen).run("system", [TASK])
+        await loop(model, Tools({"look": answer("seen")}), guard, listen).run([TASK])
     assert order == ["hear 1", "limit", "ask", "hear 2", "limit", "ask", "hear 3", "limit"]
 
 

@@ -1,14 +1,19 @@
 """The person at the terminal is asked where they chose to be, and sees what they allow."""
 
+import asyncio
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from bot.cli.approval import SHOWN_CHARS, Approval, Asking, Mode
 from bot.cli.screen import Screen
+from bot.settings.repository import Check
+from bot.tools.checks import Checks
 from tests.unit.agent.made import Tools, answer
+
+TESTS, LINT = Check(name="tests", run="pytest -q"), Check(name="lint", run="ruff check")
 
 
 class Writers(Tools):
@@ -35,12 +40,14 @@ def asking(mode: Mode) -> tuple[Asking, Writers]:
     return Asking(tools, Approval(mode, Screen(as_json=False))), tools
 
 
-@pytest.mark.parametrize(("mode", "asked"), [("never", {"write", "run"}), ("edits", {"run"}), ("all", set())])
+@pytest.mark.parametrize(
+    ("mode", "asked"), [("never", {"write", "run", "checks"}), ("edits", {"run", "checks"}), ("all", set())]
+)
 def test_each_mode_asks_about_what_it_says(mode: Mode, asked: set[str]) -> None:
     """`never` asks about everything that changes, `edits` about commands, `all` about nothing."""
     approval = Approval(mode, Screen(as_json=False))
     tools = Writers()
-    names = ("read", "write", "run", "finish")
+    names = ("read", "write", "run", "checks", "finish")
     assert {name for name in names if approval.needed(name, reads_only=tools.reads_only(name))} == asked
 
 
@@ -76,6 +83,31 @@ async def test_the_answer_counts(person: int, typed: str, text: str, *, allowed:
     assert (output.text, bool(inner.called)) == (text, allowed)
 
 
+async def test_who_wants_the_end_is_not_waited_for(person: int) -> None:
+    """A question that stands then is answered with no, and the thread of the loop is free."""
+    tools = Writers({"run": answer("did it")})
+    approval = Approval("edits", Screen(as_json=False))
+    asked = asyncio.ensure_future(Asking(tools, approval).call(1, 0, "run", '{"command": "ls"}'))
+    os.write(person, b"y")
+    await asyncio.sleep(0)
+    approval.stop.set()
+    assert "did not answer" in (await asyncio.wait_for(asked, 10)).text
+    assert tools.called == []
+
+
+async def test_a_terminal_that_is_closed_says_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of what is typed is the end of the question."""
+    keyboard, terminal = os.openpty()
+    with os.fdopen(terminal, "r") as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        tools, inner = asking("edits")
+        asked = asyncio.ensure_future(tools.call(1, 0, "run", '{"command": "ls"}'))
+        await asyncio.sleep(0.1)
+        os.close(keyboard)
+        assert "did not allow" in (await asyncio.wait_for(asked, 10)).text
+    assert inner.called == []
+
+
 @pytest.mark.usefixtures("person")
 async def test_what_needs_no_approval_is_not_asked() -> None:
     """Reading asks nobody."""
@@ -98,6 +130,31 @@ async def test_a_models_control_characters_do_not_reach_the_terminal(
     shown = capsys.readouterr().err
     assert all(char.isprintable() or char in "\n\t" for char in shown)
     assert "x" in shown or "json" in shown
+
+
+@pytest.mark.parametrize(
+    ("own", "arguments", "seen", "unseen"),
+    [
+        ((TESTS, LINT), "{}", ("tests: pytest -q", "lint: ruff check"), ()),
+        ((TESTS, LINT), '{"names": ["lint"]}', ("lint: ruff check",), ("pytest",)),
+        ((), "{}", ("checks (those that the repository's files tell of)",), ()),
+    ],
+)
+async def test_who_allows_checks_sees_what_would_run(
+    person: int,
+    capsys: pytest.CaptureFixture[str],
+    own: Sequence[Check],
+    arguments: str,
+    seen: Sequence[str],
+    unseen: Sequence[str],
+) -> None:
+    """The repository's own by name and command, and else where they come from."""
+    os.write(person, b"n\n")
+    tools = Asking(Writers({"checks": answer("ran")}), Approval("edits", Screen(as_json=False)), [Checks(own)])
+    await tools.call(1, 0, "checks", arguments)
+    shown = capsys.readouterr().err
+    assert all(text in shown for text in seen)
+    assert not any(text in shown for text in unseen)
 
 
 async def test_a_long_call_says_how_much_is_not_shown(person: int, capsys: pytest.CaptureFixture[str]) -> None:

@@ -143,11 +143,12 @@ def test_the_text_is_the_rest(words: str) -> None:
 
 def test_each_command_of_the_catalogue_is_known() -> None:
     """And its usage parses."""
-    found: list[Command | None] = [parse(f"/agent {entry.name}") for entry in catalogue.CATALOGUE]
+    found: list[Command | None] = [parse(f"/agent {entry.name} Yes.") for entry in catalogue.CATALOGUE]
     assert None not in found
     assert len({type(command) for command in found}) == len(found)
     assert [usage for usage, _ in catalogue.usages("/x")] == [
         "/x fix [--model NAME] [text]",
+        "/x answer [text]",
         "/x status",
         "/x stop",
         "/x help",

@@ -1,7 +1,7 @@
 """Messages and facts come back from plain JSON as they were, and later versions do no harm."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from typing import Any, get_args, get_origin, get_type_hints
@@ -49,6 +49,10 @@ def _strategy(hint: Any) -> st.SearchStrategy[Any]:  # Any: a type hint
         return st.none() | SECONDS
     if get_origin(hint) is Mapping:
         return st.dictionaries(TEXTS, TEXTS)
+    if hint == Sequence[Mapping[str, object]] | None:
+        return st.none() | st.lists(st.dictionaries(TEXTS, TEXTS | st.booleans()))
+    if hint == Sequence[str]:
+        return st.lists(TEXTS)
     return st.from_type(hint)
 
 

@@ -11,7 +11,7 @@ import pytest
 from bot.commands import catalogue
 from bot.domain.command import Fix, Status
 from bot.domain.plan import PlanItem
-from bot.github import comments, pieces
+from bot.github import comments, pieces, questions
 from bot.github.comments import (
     CheckResult,
     CheckRow,
@@ -88,7 +88,22 @@ PULL = PullView(
     settings={"mode": "auto", "limits.usd": 2.0, "model": "anthropic:claude-sonnet-5"},
 )
 
+PLAN = questions.PlanView(
+    "anthropic:x",
+    "Change it, then test it.",
+    [f"src/{number}.py" for number in range(42)],
+    31,
+    (),
+    "The plan expects to take 31 turns, more than half of the 60 that there are.",
+)
 POSTED: dict[str, Callable[[], str]] = {
+    "plan": lambda: questions.plan(questions.PlanView("anthropic:x", f"Change it.\n\n{HOSTILE}", ["a.py"], 4, (), "")),
+    "plan_waits": lambda: questions.plan(PLAN),
+    "plan_asks": lambda: questions.plan(replace(PLAN, questions=["Which one?", HOSTILE], waits="It asks a question.")),
+    "plan_calls": lambda: questions.plan(replace(PLAN, requester="maria_acme")),
+    "question": lambda: questions.question(HOSTILE, model="anthropic:x", requester="maria", word="/agent"),
+    "nothing_asked": lambda: questions.nothing_asked("/agent"),
+    "no_answer": lambda: questions.no_answer("/agent"),
     "progress_queued": lambda: comments.progress(ProgressView("queued", MARK, position=2)),
     "progress_next": lambda: comments.progress(ProgressView("queued", MARK)),
     "progress_held": lambda: comments.progress(
@@ -108,6 +123,9 @@ POSTED: dict[str, Callable[[], str]] = {
     ),
     "progress_stopped": lambda: comments.progress(
         ProgressView("stopped", MARK, reason="`ada` asked for it.", pull_number=12, meter=replace(METER, cost_usd=None))
+    ),
+    "progress_plan_waits": lambda: comments.progress(
+        ProgressView("waiting", MARK, reason="Work begins when somebody says so", about_plan=True)
     ),
     "progress_waiting": lambda: comments.progress(
         ProgressView("waiting", MARK, reason="Which of the two parsers is meant?")
@@ -146,21 +164,51 @@ POSTED: dict[str, Callable[[], str]] = {
         )
     ),
     "progress_set_up": lambda: comments.progress(
-        replace(WORKING, setup=replace(SETUP, cached=True), timeline=(), notices=(), checks=CHECKS[:1])
+        replace(WORKING, setup=[replace(SETUP, cached=True)], timeline=(), notices=(), checks=CHECKS[:1])
     ),
-    "pull_set_up": lambda: comments.pull_body(replace(PULL, setup=SETUP, commands=(), settings={}, summary="")),
+    "pull_set_up": lambda: comments.pull_body(replace(PULL, setup=[SETUP], commands=(), settings={}, summary="")),
     "pull_set_up_failed": lambda: comments.pull_body(
         replace(
             PULL,
-            setup=FAILED,
+            setup=[FAILED],
             checks=[CheckRow("tests", "npm test", skipped="the set-up failed")],
             commands=(),
             settings={},
             summary="",
         )
     ),
+    "pull_set_up_again": lambda: comments.pull_body(
+        replace(
+            PULL,
+            setup=[SETUP, replace(SETUP, remark="", changed=["requirements.txt", "evil`|\n@maintainer"])],
+            checks=CHECKS[:1],
+            commands=(),
+            settings={},
+            summary="",
+        )
+    ),
+    "pull_set_up_again_failed": lambda: comments.pull_body(
+        replace(
+            PULL,
+            setup=[SETUP, replace(FAILED, changed=[f"{name}/package.json" for name in "abcdefg"])],
+            checks=[CheckRow("tests", "npm test", CheckResult(0, 1, "a" * 40), skipped="the set-up failed")],
+            commands=(),
+            settings={},
+            summary="",
+        )
+    ),
+    "pull_set_up_again_nothing": lambda: comments.pull_body(
+        replace(
+            PULL,
+            setup=[SETUP, SetupRow("", "", 0, 0, changed=["package.json"])],
+            checks=CHECKS[:1],
+            commands=(),
+            settings={},
+            summary="",
+        )
+    ),
     "pull_set_up_impossible": lambda: comments.pull_body(
-        replace(PULL, setup=SetupRow("", "", 0, 0, remark=LACKING), checks=(), commands=(), settings={}, summary="")
+        replace(PULL, setup=[SetupRow("", "", 0, 0, remark=LACKING)], checks=(), commands=(), settings={}, summary="")
     ),
     "pull_no_commands": lambda: comments.pull_body(
         replace(PULL, sandbox="", checks=(), commands=(), settings={}, summary="")
@@ -228,6 +276,27 @@ def test_foreign_words_have_no_power() -> None:
         for power in ("@maintainer", "@team", "Closes #99", "\n/agent", "![", "<script>"):
             assert power not in posted
     assert POSTED["pull"]().startswith("Closes #7\n")
+
+
+@pytest.mark.parametrize("name", ["plan", "plan_asks", "question"])
+def test_what_is_put_to_people_calls_nobody_else(name: str) -> None:
+    """A model's plan or question has no more power than its summary."""
+    for power in ("@maintainer", "@team", "Closes #99", "\n/agent", "![", "<script>"):
+        assert power not in POSTED[name]()
+
+
+def test_how_to_answer_is_never_cut() -> None:
+    """It stands before what may be long; who asked is called, also with an underscore, where something waits."""
+    long = replace(PLAN, requester="maria_acme", plan="\n" * 80_000, questions=["<" * 80_000] * 10)
+    asked = questions.question("\n" * 80_000, model="x", requester="maria_acme", word="/agent")
+    for body, how in ((questions.plan(long), "`/agent answer <text>` answers and"), (asked, "`/agent answer <text>`")):
+        first, second, *_ = body.split("\n\n")
+        assert first.startswith("@maria_acme: **")
+        assert second.startswith(how)
+    assert "@" not in questions.plan(replace(long, plan="p", waits=""))
+    for nobody in ("", "agent[bot]", "maria @team"):
+        assert questions.plan(replace(PLAN, requester=nobody)).startswith("**This plan waits for you.**")
+        assert questions.question("?", model="x", requester=nobody, word="/a").startswith("**A question**")
 
 
 def test_whatever_is_too_long_still_fits_and_keeps_the_mark() -> None:

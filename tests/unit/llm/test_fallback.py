@@ -13,7 +13,7 @@ from bot.errors import (
     ModelUnavailable,
     OperatorError,
 )
-from bot.llm.discarded import DroppedReply, RefusedReply, usage_of
+from bot.llm.discarded import DroppedReply, RefusedReply
 from bot.llm.fallback import Fallback
 from tests.unit.llm.flaky import PROMPT, REPLY, Flaky
 
@@ -60,16 +60,12 @@ async def test_what_another_provider_does_not_cure_is_final(error: ModelError) -
     assert (rig.asked, rig.told) == ([1, 0], [])
 
 
-async def test_the_last_error_counts_with_all_that_was_used() -> None:
-    """Whoever pays learns of each attempt."""
-    rig = Rig([DroppedReply("one", usage=Usage(1))], [DroppedReply("two", usage=Usage(20))])
-    with pytest.raises(ModelUnavailable, match="two") as raised:
-        await rig.model.ask(PROMPT)
-    assert usage_of(raised.value) == Usage(21)
-    rig = Rig([DroppedReply("one", usage=Usage(1))], [RefusedReply("no", usage=Usage(20))])
-    with pytest.raises(ModelRefused) as refused:
-        await rig.model.ask(PROMPT)
-    assert usage_of(refused.value) == Usage(21)
+@pytest.mark.parametrize("last", [DroppedReply("two", usage=Usage(20)), RefusedReply("no", usage=Usage(20))])
+async def test_an_error_is_what_the_last_model_gave(last: ModelError) -> None:
+    """What was used before it is counted within."""
+    with pytest.raises(ModelError) as raised:
+        await Rig([DroppedReply("one", usage=Usage(1))], [last]).model.ask(PROMPT)
+    assert raised.value is last
 
 
 async def test_the_last_one_that_cannot_be_asked_is_final() -> None:
@@ -80,10 +76,9 @@ async def test_the_last_one_that_cannot_be_asked_is_final() -> None:
     assert rig.asked == [1, 1]
 
 
-async def test_a_reply_carries_what_was_lost_before_it() -> None:
-    """The usage of both."""
-    rig = Rig([DroppedReply("one", usage=Usage(100))], [])
-    assert (await rig.model.ask(PROMPT)).usage == REPLY.usage + Usage(100)
+async def test_a_reply_is_what_its_model_gave() -> None:
+    """Nothing of what was lost before it is added."""
+    assert await Rig([DroppedReply("one", usage=Usage(100))], []).model.ask(PROMPT) == REPLY
 
 
 async def test_all_are_closed() -> None:

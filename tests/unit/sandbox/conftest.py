@@ -11,8 +11,9 @@ from bot.sandbox.base import Place as Where
 from bot.sandbox.limits import ResourceLimits
 from bot.sandbox.process import ProcessSandbox
 
-OWN_UID = 1500
-OTHER_UID = 1501
+# Of this run of the tests: whoever has the first is ended with its sandbox.
+OWN_UID = 30_000 + os.getpid() % 4096 * 2
+OTHER_UID = OWN_UID + 1
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,12 @@ import fnmatch
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.command import Fix
+from bot.settings.catalogue import default_model
 from bot.settings.record import settings_from_data, settings_to_data
 from bot.settings.repository import Check, RepositoryLimits, RepositorySettings, Setup
 from bot.settings.resolve import RunMemory, resolve
@@ -27,8 +29,9 @@ def servers(draw: st.DrawFn) -> ServerSettings:
     limits = LimitsSection(
         turns=draw(TURNS), tokens=draw(TOKENS), usd=draw(AMOUNT), minutes=draw(AMOUNT), command_s=draw(TURNS)
     )
-    models = ModelsSection(act=draw(MODELS), allowed=draw(PATTERNS))
-    return ServerSettings(limits=limits, models=models, pull=PullSection(draft=draw(st.booleans())))
+    models = ModelsSection(act=draw(MODELS), plan=draw(st.none() | MODELS), allowed=draw(PATTERNS))
+    mode = draw(st.sampled_from(["auto", "plan", "act"]))
+    return ServerSettings(limits=limits, models=models, mode=mode, pull=PullSection(draft=draw(st.booleans())))
 
 
 @st.composite
@@ -45,11 +48,13 @@ def repositories(draw: st.DrawFn) -> RepositorySettings:
         version=1,
         enabled=draw(st.booleans()),
         model=maybe(MODELS),
+        mode=maybe(st.sampled_from(["auto", "plan", "act"])),
         limits=limits,
         setup=setup,
         checks=checks,
         memory=draw(st.sampled_from(["off", "read", "write"])),
         memory_folder=draw(st.sampled_from(["memory-bank", "docs/notes"])),
+        parallel_commands=maybe(st.booleans()),
         draft=maybe(st.booleans()),
     )
 
@@ -68,7 +73,7 @@ def test_never_looser_than_the_operator(
         assert value <= ceiling
         asked = getattr(repository.limits, key, None) if repository else None
         assert value == (min(asked, ceiling) if asked is not None else ceiling)
-    allowed = (server.models.act, *server.models.allowed)
+    allowed = (server.models.act, server.models.plan or "", *server.models.allowed)
     assert any(fnmatch.fnmatchcase(run.model, pattern) for pattern in allowed)
     assert run.draft >= server.pull.draft
     assert all(check.timeout_s <= max(1, server.limits.minutes * 60) for check in run.checks)
@@ -175,3 +180,59 @@ def test_no_file_and_no_command() -> None:
     assert run.checks == ()
     assert set(run.origins.values()) == {"default"}
     assert (run.label, run.command) == ("agent", "/agent")
+
+
+STRICTNESS = ["act", "auto", "plan"]
+
+
+@given(servers(), st.none() | repositories())
+def test_a_repository_only_asks_its_people_more(server: ServerSettings, repository: RepositorySettings | None) -> None:
+    """The mode is the stricter of the two; a wish for less is said not to be applied."""
+    found = resolve(server, repository)
+    asked = repository.mode if repository and repository.mode else server.mode
+    assert found.mode == max(asked, server.mode, key=STRICTNESS.index)
+    assert any(f"`mode: {asked}`" in one for one in found.ignored) == (found.mode != asked)
+
+
+def test_who_plans() -> None:
+    """The operator's planner; who is chosen for the work alone plans too where the operator names none."""
+    default = resolve(ServerSettings(), None)
+    assert default.planner == default_model("plan") != default.model
+    chosen = ServerSettings(models=ModelsSection(act="openai:x", allowed=("ollama:*",)))
+    assert resolve(chosen, None).planner == "openai:x"
+    named = ServerSettings(models=ModelsSection(act="openai:x", plan="openai:head", allowed=("ollama:*",)))
+    wish = RepositorySettings(version=1, model="ollama:q")
+    assert [resolve(server, None).planner for server in (chosen, named)] == ["openai:x", "openai:head"]
+    assert [resolve(server, wish).planner for server in (chosen, named)] == ["ollama:q", "openai:head"]
+    assert resolve(named, wish, Fix("", "openai:x")).planner == "openai:x"
+    assert resolve(named, None, Fix("", "ollama:z")).planner == "ollama:z"
+
+
+@pytest.mark.parametrize(
+    ("operator", "repository", "applied", "origin"),
+    [
+        (False, None, False, "default"),
+        (True, None, True, "operator"),
+        (True, True, True, "operator"),
+        (True, False, False, "repository"),
+        (False, False, False, "default"),
+        (False, True, False, "default"),
+    ],
+)
+def test_a_repository_can_only_switch_side_by_side_off(
+    *, operator: bool, repository: bool | None, applied: bool, origin: str
+) -> None:
+    """What it may not switch on is told."""
+    server = ServerSettings(sandbox=SandboxSection(parallel_commands=operator))
+    run = resolve(server, RepositorySettings(version=1, parallel_commands=repository))
+    assert (run.parallel_commands, run.origins["parallel_commands"]) == (applied, origin)
+    assert run.shown()["parallel_commands"] is applied
+    assert bool(run.ignored) == (repository is True and not operator)
+    assert settings_from_data(json.loads(json.dumps(settings_to_data(run)))) == run
+
+
+def test_a_record_without_side_by_side_is_an_earlier_versions() -> None:
+    """A run that began before runs its commands one after the other."""
+    data = settings_to_data(resolve(ServerSettings(), None))
+    del data["parallel_commands"]
+    assert settings_from_data(data).parallel_commands is False

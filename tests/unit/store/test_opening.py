@@ -16,8 +16,8 @@ from bot.domain.messages import Message, TextPart, ToolCall, ToolResult
 from bot.errors import OperatorError
 from bot.store.base import Effect
 from bot.store.engines import WRITE, private_file, sqlite_engine
-from bot.store.migrate import version_table
 from bot.store.opening import open_store
+from bot.store.schema import VERSIONS
 from bot.store.types import UtcDateTime
 from tests.unit.store.made import REPOSITORY, START, Clock, request
 
@@ -115,7 +115,7 @@ async def test_files_of_the_first_version_are_read(tmp_path: Path) -> None:
     assert long[2] == Message("user", (ToolResult("c", "x" * 200),))
     assert await tasks.effect(task.id, "pull") == Effect("pull", "pull", "8")
     assert [(item.kind, item.text) for item in await tasks.inbox(task.id)] == [("steer", "and the tulips")]
-    assert await tasks.step(f"{task.id}-1", "turn/1") == '{"ok": true}'
+    assert await tasks.steps(f"{task.id}-1") == {"turn/1": '{"ok": true}'}
     assert await tasks.state_key() == bytes(range(32))
     assert (await tasks.accept(request("next", request="more"), START)).kind == "joined"
     await tasks.close()
@@ -144,7 +144,7 @@ async def test_a_database_of_a_later_version_is_refused(tmp_path: Path) -> None:
     for store in open_store(tmp_path, None, now=Clock()):
         await store.close()
     database = sqlite3.connect(tmp_path / "tasks.db")
-    database.execute(f"UPDATE {version_table('tasks')} SET version_num = 'tasks_9999'")
+    database.execute(f"UPDATE {VERSIONS['tasks'].name} SET version_num = 'tasks_9999'")
     database.commit()
     database.close()
     with pytest.raises(OperatorError, match="later version of issuewright wrote the tasks database"):

@@ -28,6 +28,8 @@ class MemoryGitHub:
     """By the method's name: raised by its next calls, one each."""
     rival: Pull | None = None
     """A pull request that somebody opens just before us."""
+    drafts: bool = True
+    """Whether drafts are allowed."""
     _next: int = 100
 
     def _call(self, name: str) -> None:
@@ -92,6 +94,8 @@ class MemoryGitHub:
         self._call("open_pull")
         if any(one.head_branch == head and one.state == "open" for one in self.pulls.values()):
             raise Conflict("A pull request already exists", status=422)
+        if draft and not self.drafts:
+            raise Conflict("answered 422: Draft pull requests are not supported in this repository.", status=422)
         made = pull(self._id(), head, title=title, body=body, draft=draft, base=base)
         self.pulls[made.number] = made
         return made

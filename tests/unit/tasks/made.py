@@ -65,8 +65,12 @@ class Bench:
     root = "."
 
     def __init__(
-        self, copy: "Copy", commands: dict[str, Callable[["Copy"], Awaitable[ExecResult] | ExecResult]]
+        self,
+        copy: "Copy",
+        commands: dict[str, Callable[["Copy"], Awaitable[ExecResult] | ExecResult]],
+        programs: Sequence[str] = ("git",),
     ) -> None:
+        self._programs = programs
         self._copy = copy
         self._commands = commands
         self.closed = False
@@ -75,7 +79,8 @@ class Bench:
         """Run a known command; an unknown one is not found."""
         self._copy.shop.log.append(f"run {command[:20]}")
         if command not in self._commands:
-            return ExecResult(127 if "os-release" not in command else 0, "Made-up Linux\ngit", "", 0.1, timed_out=False)
+            there = "\n".join(["Made-up Linux", *self._programs])
+            return ExecResult(127 if "os-release" not in command else 0, there, "", 0.1, timed_out=False)
         given = self._commands[command](self._copy)
         return given if isinstance(given, ExecResult) else await given
 
@@ -197,6 +202,10 @@ class Copy:
             if "/" not in name and above + name in self.shop.commits[commit]
         }
 
+    async def paths_named(self, commit: str, name: str) -> frozenset[str]:
+        """List the files of a name as of a commit."""
+        return frozenset(path for path in self.shop.commits[commit] if path.rpartition("/")[2] == name)
+
     async def close(self) -> None:
         """Note it."""
         self.closed = True
@@ -305,8 +314,9 @@ class World:
     clock: Clock = field(default_factory=Clock)
     github: MemoryGitHub = field(default_factory=MemoryGitHub)
     shop: Shop = field(default_factory=Shop)
-    settings: ServerSettings = field(default_factory=ServerSettings)
+    settings: ServerSettings = field(default_factory=lambda: ServerSettings(mode="act"))
     commands: dict[str, Callable[[Copy], Awaitable[ExecResult] | ExecResult]] = field(default_factory=dict)
+    programs: Sequence[str] = ("git",)
     price: float | None = 0.25
     window: Window = field(default_factory=lambda: Window.of(200_000, 8_192))
     benches: list[Bench] = field(default_factory=list)
@@ -319,7 +329,7 @@ class World:
 
         async def sandbox(opened: Opened, access: Access) -> Sandbox:
             self.accesses.append(access)
-            bench = Bench(cast("Copy", opened.workspace), self.commands)
+            bench = Bench(cast("Copy", opened.workspace), self.commands, self.programs)
             self.benches.append(bench)
             return bench
 

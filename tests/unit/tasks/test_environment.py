@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from bot.domain.events import CheckFinished, CheckSkipped, Fact, Notice, RunFinished, SetupFinished
+from bot.domain.messages import Reply, ToolCall
 from bot.domain.task import Task
 from bot.sandbox.base import ExecResult
 from bot.settings.server import SandboxSection, ServerSettings
 from bot.tasks.environment import _CLEAN, _KEEP, _PUT, _REMEMBER, NO_COMMANDS
 from bot.tasks.workflow import Workflow
 from bot.workspace.prepared import PreparedFolders
-from tests.unit.tasks.made import Copy, Script, Shop, World, finish, reply, write
+from tests.unit.tasks.github import REPOSITORY
+from tests.unit.tasks.made import Copy, Script, Shop, World, finish, read, reply, write
 from tests.unit.tasks.test_workflow import Death, Mortal
 
 CHECKED = "version: 1\n{more}checks:\n- name: tests\n  run: make test\n"
@@ -129,7 +131,8 @@ async def test_it_is_set_up_once(made: World) -> None:
     says(made)
     for key, cached in (("first", False), ("second", True)):
         _, facts, script = await work(made, key)
-        assert of(SetupFinished, facts) == [SetupFinished("python", INSTALL, 0, 0.0 if cached else 4.5, cached=cached)]
+        seconds = 0.0 if cached else 4.5
+        assert of(SetupFinished, facts) == [SetupFinished("python", INSTALL, 0, seconds, cached=cached, changed=[])]
         assert len(of(CheckFinished, facts)) == 2
         assert "set the project up before you (python)" in script.prompts[0].messages[0].text
     assert ran == 1
@@ -142,7 +145,8 @@ async def test_it_is_set_up_once(made: World) -> None:
 async def test_each_place_has_its_own_network(made: World) -> None:
     """Set-up reaches its own index and the hosts for all, tools what the operator says, and the rest nothing."""
     made.settings = ServerSettings(
-        sandbox=SandboxSection(network=("docs.example",), setup_network=("node", "python", "mirror.example"))
+        mode="act",
+        sandbox=SandboxSection(network=("docs.example",), setup_network=("node", "python", "mirror.example")),
     )
     made.commands[INSTALL] = lambda _: ended(0)
     says(made)
@@ -265,3 +269,191 @@ async def test_what_a_branch_makes_is_for_its_own_task(made: World) -> None:
     assert len(both) == 2
     assert own in both
     assert all(re.fullmatch(r"[0-9a-f]{32}", key) for key in both)
+
+
+WANTS = (reply(read("requirements.txt")), reply(write("requirements.txt", "b")), reply(finish()), reply(finish()))
+"""The model asks for something else; the first `finish` is refused, as in `SCRIPT`."""
+
+
+def changes(path: str, text: str) -> tuple[Reply, ...]:
+    """Change a file in answer to the harness, and finish again."""
+    return reply(write(path, text)), reply(finish())
+
+
+@pytest.fixture
+def real(made: World) -> World:
+    """A world whose installer installs what is asked for, but for `bad`, and whose test passes in that alone."""
+
+    def install(copy: Copy) -> ExecResult:
+        asked = copy.files["requirements.txt"]
+        (Path(made.accesses[-1].writable[0]) / "installed").write_bytes(asked)
+        return ended(1, "no such package") if asked == b"bad" else ended(0)
+
+    def check(copy: Copy) -> ExecResult:
+        asked = copy.files.get("requirements.txt", b"")
+        places = [Path(path) / "installed" for path in made.accesses[-1].readable]
+        there = b"".join(path.read_bytes() for path in places)
+        return ended(0 if there == asked else 1, f"{asked!r} is asked for, {there!r} is there")
+
+    made.commands |= {INSTALL: install, "make test": check}
+    says(made)
+    return made
+
+
+async def wanting(
+    world: World, *replies: Reply, key: str = "first", **more: object
+) -> tuple[Task, list[Fact], Script, list[str]]:
+    """Work on a task in one life; return its steps too."""
+    task, one = await world.begin(key, number=len(world.shop.forgotten) + 7, branch=f"agent/{key}", **more)
+    script, mortal = Script(*replies), Mortal(world, one)
+    await Workflow(world.desk(script))(one.id, mortal)
+    assert len(script.prompts) == len(replies)
+    return task, [event.fact for event in await world.store.events(task.id)], script, mortal.names
+
+
+def exits(facts: list[Fact]) -> list[int | None]:
+    """List the exit codes of all checks."""
+    return [fact.exit_code for fact in facts if isinstance(fact, CheckFinished)]
+
+
+async def test_what_the_work_asks_for_is_set_up_before_its_checks(real: World) -> None:
+    """The checks after the work are green at once, in the same confinement, and reviewers read what they ran in."""
+    task, facts, _, steps = await wanting(real, *WANTS)
+    assert exits(facts) == [0, 0]
+    first, again = [fact for fact in facts if isinstance(fact, SetupFinished)]
+    assert again == replace(first, changed=["requirements.txt"])
+    assert steps.index("environment/after/1") == steps.index("check/after/1/0") - 1
+    one, two = [access for access in real.accesses if len(access.writable) > 1]
+    assert (two.parallel, len(two.writable)) == (one.parallel, 2)
+    assert (one.writable[1], one.readable) == (two.writable[1], two.readable)
+    [pull] = real.github.pulls.values()
+    for text in (pull.body, real.github.bodies(7)[0]):
+        assert "**Set-up again** of python, since the work changed `requirements.txt`" in text
+    assert real.shop.commits[real.shop.branches[task.branch]]["requirements.txt"] == b"b"
+
+
+@pytest.mark.parametrize(
+    ("private", "network", "reached"),
+    [(True, (), []), (True, ("python", "docs.example"), ["python"]), (False, (), ["python"])],
+)
+async def test_what_nobody_looked_at_reaches_no_upload_from_private_code(
+    real: World, network: tuple[str, ...], reached: list[str], *, private: bool
+) -> None:
+    """What a private repository's change installs reaches no more than the model's own commands."""
+    real.settings = ServerSettings(mode="act", sandbox=SandboxSection(network=network))
+    await wanting(real, *WANTS, repository=replace(REPOSITORY, private=private))
+    one, two = [access for access in real.accesses if len(access.writable) > 1]
+    assert (list(one.network), list(two.network)) == (["python"], reached)
+
+
+async def test_what_the_work_makes_is_for_its_own_task(real: World) -> None:
+    """Another task that asks for the very same makes its own; what the base branch made may be used."""
+    state = real.shop.place.parent / "state" / "environments"
+    for key, count in (("first", 2), ("second", 3)):
+        await wanting(real, *WANTS, key=key)
+        assert len(list(state.glob("*/*/sealed"))) == count
+    real.shop.branches["main"] = real.shop.keep({"rose.txt": b"dry", "requirements.txt": b"c"})
+    back = (reply(read("requirements.txt")), *changes("requirements.txt", "a\\n"), reply(finish()))
+    _, facts, _, _ = await wanting(real, *back, key="third")
+    assert exits(facts) == [0, 0]
+    assert [fact.cached for fact in facts if isinstance(fact, SetupFinished)] == [False, True]
+    assert len(list(state.glob("*/*/sealed"))) == 4
+
+
+async def test_the_model_hears_why_its_changes_cannot_be_set_up(real: World) -> None:
+    """In place of checks; once it mended that, they run."""
+    bad = (reply(read("requirements.txt")), *changes("requirements.txt", "bad"), reply(finish()))
+    _, facts, script, _ = await wanting(real, *bad, *changes("requirements.txt", "b"))
+    heard = script.prompts[4].messages[-1].text
+    assert "Since you changed `requirements.txt`, the harness set the project up again" in heard
+    assert f"`{INSTALL}` ended with exit code 1" in heard
+    assert "no such package" in heard
+    assert [fact.exit_code for fact in facts if isinstance(fact, SetupFinished)] == [0, 1, 0]
+    assert of(CheckSkipped, facts) == [CheckSkipped("tests", "make test", "the set-up failed", "after")]
+    assert exits(facts) == [0, 0]
+    first, failed, _ = [at for at, access in enumerate(real.accesses) if len(access.writable) > 1]
+    # Meanwhile commands have what they had.
+    assert list(real.accesses[failed + 1].readable) == [real.accesses[first].writable[0]]
+
+
+async def test_a_further_round_stays_in_the_environment_that_is_right(real: World) -> None:
+    """A check that fails is told with where it ran; what the work asks for is not set up once more."""
+    real.commands["make test"] = lambda copy: ended(0 if copy.files["rose.txt"] == b"wet" else 1)
+    _, facts, script, _ = await wanting(real, *WANTS, reply(read("rose.txt")), *changes("rose.txt", "wet"))
+    assert exits(facts) == [1, 1, 0]
+    assert "in an environment set up from your changed files" in script.prompts[4].messages[-1].text
+    assert len(of(SetupFinished, facts)) == 2
+
+
+async def test_what_cannot_be_set_up_to_the_end_is_told_to_people(real: World) -> None:
+    """The work is delivered, and nobody takes it for checked."""
+    bad = (reply(read("requirements.txt")), *changes("requirements.txt", "bad"), reply(finish()))
+    _, facts, _, _ = await wanting(real, *bad, reply(finish()), reply(finish()))
+    assert exits(facts) == [0]
+    [done] = [fact for fact in facts if isinstance(fact, RunFinished)]
+    assert done.outcome == "done"
+    assert done.reason.startswith("Not all is well: what the changed files ask for could not be set up")
+    [pull] = real.github.pulls.values()
+    assert "**Set-up again failed**, since the work changed `requirements.txt`" in pull.body
+    assert "| tests | `make test` | 0 | not run: the set-up failed |" in pull.body
+
+
+async def test_who_takes_a_change_back_is_checked_in_the_first_environment(real: World) -> None:
+    """Of the set-up that failed nothing is left, neither for the checks nor in the pull request."""
+    bad = (reply(read("requirements.txt")), *changes("requirements.txt", "bad"), reply(finish()))
+    _, facts, _, _ = await wanting(real, *bad, reply(write("rose.txt", "wet")), *changes("requirements.txt", "a\\n"))
+    assert exits(facts) == [0, 0]
+    last = of(SetupFinished, facts)[-1]
+    assert last == SetupFinished("python", INSTALL, 0, 0.0, cached=True, changed=[])
+    [pull] = real.github.pulls.values()
+    assert "Set-up again" not in pull.body
+
+
+async def test_a_broken_project_is_checked_once_it_is_mended(real: World) -> None:
+    """The base branch could not be set up; the work mends that, and its check is green."""
+    real.shop.branches["main"] = real.shop.keep({"rose.txt": b"dry", "requirements.txt": b"bad"})
+    # No `finish` is refused: the harness did not expect to run anything.
+    _, facts, _, _ = await wanting(real, *WANTS[:3])
+    assert exits(facts) == [0]
+    [pull] = real.github.pulls.values()
+    assert "| tests | `make test` | not run: the set-up failed | 0 |" in pull.body
+
+
+async def test_what_own_commands_read_counts_too(made: World) -> None:
+    """A script that the repository's commands name is run again where the work changed it, and nothing else is."""
+    main = {"rose.txt": b"dry", "deps.sh": b"one", "deps.txt": b"one"}
+    made.shop.branches["main"] = made.shop.keep(main)
+    made.commands["sh ./deps.sh"] = lambda _: ended(0)
+    says(made, "setup: [sh ./deps.sh]\n")
+    for path, times in (("deps.txt", 1), ("deps.sh", 2)):
+        replies = (reply(read(path)), reply(write(path, "two")), reply(finish()), reply(finish()))
+        _, facts, _, _ = await wanting(made, *replies, key=path)
+        assert len(of(SetupFinished, facts)) == times
+
+
+async def test_without_anything_to_set_up_the_checks_run_in_nothing(real: World) -> None:
+    """Where the work takes all requirements away, nothing of the earlier set-up hides that."""
+    away = ToolCall("d", "delete", '{"path": "requirements.txt"}')
+    gone = (reply(write("rose.txt", "wet")), reply(away), reply(finish()), reply(finish()))
+    _, facts, _, _ = await wanting(real, *gone)
+    assert exits(facts) == [0, 0]
+    assert of(SetupFinished, facts)[-1] == SetupFinished("", "", 0, 0.0, cached=False, changed=["requirements.txt"])
+    assert real.shop.log.count(f"run {_CLEAN[:20]}") == 2
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["before", "inside"])
+async def test_a_death_at_any_step_changes_nothing(real: World, *, inside: bool) -> None:
+    """Each life comes to the same checks in the same environment, whatever the one before it left."""
+    bad = (reply(read("requirements.txt")), *changes("requirements.txt", "bad"), reply(finish()))
+    replies = (*bad, *changes("requirements.txt", "b"))
+    *_, steps = await wanting(real, *replies)
+    for at in range(1, len(steps) + 1):
+        task, one = await real.begin(f"death {at}", number=at + 7, branch=f"agent/{at}")
+        with pytest.raises(Death):
+            await Workflow(real.desk(Script(*replies)))(one.id, Mortal(real, one, at=at, inside=inside))
+        asked = sum(name.startswith("model/") for name in steps[: at if inside else at - 1])
+        repeated = inside and steps[at - 1].startswith("model/")
+        await Workflow(real.desk(Script(*replies[asked - repeated :])))(one.id, Mortal(real, one))
+        facts = [event.fact for event in await real.store.events(task.id)]
+        assert exits(facts) == [0, 0], steps[at - 1]
+        assert [fact.exit_code for fact in facts if isinstance(fact, SetupFinished)] == [0, 1, 0], steps[at - 1]

@@ -7,11 +7,13 @@ from itertools import count
 
 import pytest
 
-from bot.domain.events import RunQueued
+from bot.domain.events import PlanProposed, QuestionAsked, RunFinished, RunQueued
+from bot.domain.task import Run, Task
 from bot.errors import Forbidden, GitHubError, GitHubUnavailable, RateLimited
 from bot.github.base import Permission
 from bot.settings.server import ServerSettings
 from bot.store.base import Delivery
+from bot.tasks.before import left_open
 from bot.tasks.intake import Handled, Intake
 from tests.unit.tasks.github import REPOSITORY, MemoryApp, pull
 from tests.unit.tasks.made import START, World
@@ -125,6 +127,75 @@ async def test_a_comment_brings_words_and_a_model(door: Door) -> None:
     run = handled.accepted.run
     assert (run.request, run.model) == ("Only the red ones.\nPlease.", "anthropic:x")
     assert door.world.github.reactions == [(7, run.comment_id, "eyes")]
+
+
+async def waits(door: Door, task: Task, run: Run, asked: PlanProposed | QuestionAsked) -> None:
+    """Let a run end in something that people are asked."""
+    fact = RunFinished("waiting", "It waits.", "", turns=1, tokens=1, cost_usd=0.1, seconds=1.0)
+    for key, one in (("asked", asked), ("finished", fact)):
+        await door.world.store.record(task.id, run.seq, key, one, door.world.clock())
+    await door.world.store.finish(task.id, run.seq, "waiting", "It waits.", door.world.clock())
+
+
+@pytest.mark.parametrize("how", ["stop", "label", "close"])
+async def test_what_waits_can_be_dropped(door: Door, how: str) -> None:
+    """A stop, the label taken away or the thread closed: the plan stands no more, and the comment says who did it."""
+    begun = await door.label()
+    assert begun.accepted is not None
+    task, run = begun.accepted.task, begun.accepted.run
+    await waits(door, task, run, PlanProposed(1, "Water it.", ("a.py",), 3, (), "It waits."))
+    match how:
+        case "stop":
+            handled = await door.comment("/agent stop")
+        case "label":
+            handled = await door.label("unlabeled", at="2")
+        case _:
+            handled = await door.play("issues", action="closed", sender=FLORA, issue=issue(7, at="3"))
+    assert handled.note.startswith("dropped"), handled
+    ended = await door.world.store.run(task.id, run.seq)
+    assert ended is not None
+    assert (ended.outcome, ended.reason) == ("stopped", "flora dropped what waited here.")
+    assert "**Stopped**. flora dropped what waited here." in door.world.github.bodies(7)[0]
+    further = await door.comment("/agent fix Paint the fence instead.")
+    assert further.accepted is not None
+    found = await left_open(door.world.store, task, further.accepted.run)
+    assert (found.plan, found.answers, found.works) == ("", False, False)
+
+
+async def test_an_answer_is_no_yes_to_a_plan(door: Door) -> None:
+    """A plan that asks nothing is not answered; one that asks is."""
+    begun = await door.label()
+    assert begun.accepted is not None
+    task, run = begun.accepted.task, begun.accepted.run
+    await waits(door, task, run, PlanProposed(1, "Water it.", ("a.py",), 3, (), "It waits."))
+    assert (await door.comment("/agent answer No")).accepted is None
+    await door.world.store.record(
+        task.id,
+        run.seq,
+        "plan/2",
+        PlanProposed(2, "Water it.", ("a.py",), 3, ("Which?",), "It asks."),
+        door.world.clock(),
+    )
+    assert (await door.comment("/agent answer The red one")).accepted is not None
+
+
+async def test_an_answer_goes_to_what_waits_for_it(door: Door) -> None:
+    """A task that waits goes on with the words; where nothing waits, one line says so and nothing begins."""
+    refused = await door.comment("/agent answer Very wet.")
+    assert refused.accepted is None
+    assert "Nothing waits for an answer here." in door.world.github.bodies(7)[-1]
+    begun = await door.label()
+    assert begun.accepted is not None
+    joined = await door.comment("/agent answer Very wet.")
+    assert joined.accepted is not None
+    assert joined.accepted.kind == "joined"
+    task, run = begun.accepted.task, begun.accepted.run
+    await waits(door, task, run, QuestionAsked("How wet?"))
+    further = await door.comment("/agent answer Very wet,\nplease.")
+    assert further.accepted is not None
+    assert (further.accepted.kind, further.accepted.run.request) == ("again", "Very wet,\nplease.")
+    await door.world.store.finish(task.id, 2, "done", "", door.world.clock())
+    assert (await door.comment("/agent answer Too late.")).accepted is None
 
 
 async def test_the_same_happening_is_known(door: Door) -> None:

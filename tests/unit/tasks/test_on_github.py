@@ -12,6 +12,7 @@ from bot.github import markers
 from bot.settings.resolve import resolve
 from bot.settings.server import PullSection, ServerSettings
 from bot.tasks.desk import Published, Work
+from bot.tasks.on_github import NO_DRAFTS
 from tests.unit.tasks.github import REPOSITORY, US, pull
 from tests.unit.tasks.made import World
 
@@ -65,7 +66,7 @@ EARLY = "A limit was reached: turns: 2 of 2."
 async def test_what_a_limit_cut_short_is_offered_as_a_draft(world: World, begun: tuple[Task, Run]) -> None:
     """It is a draft even where the operator wants none, says what it is, and is brought up to date like any other."""
     task, one = begun
-    world.settings = ServerSettings(pull=PullSection(draft=False))
+    world.settings = ServerSettings(mode="act", pull=PullSection(draft=False))
     offered = replace(work(task, complete=False), early=EARLY)
     first = await world.publisher().publish(task, one, offered)
     [made] = world.github.pulls.values()
@@ -75,6 +76,29 @@ async def test_what_a_limit_cut_short_is_offered_as_a_draft(world: World, begun:
     await world.publisher().publish(task, one, work(task))
     assert "Unfinished" not in world.github.pulls[made.number].body
     assert len(world.github.pulls) == 1
+
+
+async def test_where_drafts_are_not_allowed(world: World, begun: tuple[Task, Run]) -> None:
+    """Unfinished work stays on its branch, which is said; what is complete is a pull request that says whose it is."""
+    task, one = begun
+    world.github.drafts = False
+    offered = replace(work(task, complete=False), early=EARLY)
+    assert await world.publisher().publish(task, one, offered) == Published(None, "", NO_DRAFTS)
+    assert world.github.pulls == {}
+    await world.publisher().publish(task, one, work(task))
+    [made] = world.github.pulls.values()
+    assert (made.title, made.draft) == ("[agent] Water the roses", False)
+    await world.publisher().publish(task, one, work(task))
+    assert len(world.github.pulls) == 1
+
+
+async def test_another_refusal_is_no_reason_to_open_it_otherwise(world: World, begun: tuple[Task, Run]) -> None:
+    """Whatever else GitHub does not take is told as it is."""
+    task, one = begun
+    world.github.faults["open_pull"] = [Conflict("answered 422: No commits between main and draft", status=422)]
+    with pytest.raises(Conflict, match="No commits"):
+        await world.publisher().publish(task, one, work(task))
+    assert world.github.pulls == {}
 
 
 async def test_unfinished_work_beside_a_pull_request_opens_no_second_one(world: World, begun: tuple[Task, Run]) -> None:
@@ -105,7 +129,8 @@ async def test_unfinished_work_goes_to_the_branch_only_while_it_is_a_draft(
             draft=kind != "ready",
             state="closed" if kind == "closed" else "open",
         )
-    assert await world.publisher().is_draft(task) is may
+    assert await world.publisher().takes_unfinished(task, offered=True) is may
+    assert await world.publisher().takes_unfinished(task, offered=False) is False
 
 
 async def test_a_persons_pull_request_keeps_its_text(world: World, begun: tuple[Task, Run]) -> None:
@@ -166,13 +191,13 @@ async def opened(world: World) -> list[bool]:
 
 async def test_the_operator_decides_about_drafts(world: World) -> None:
     """Without drafts in the operator's settings a pull request opens ready for review."""
-    world.settings = ServerSettings(pull=PullSection(draft=False))
+    world.settings = ServerSettings(mode="act", pull=PullSection(draft=False))
     assert await opened(world) == [False]
 
 
 async def test_a_repository_may_ask_for_drafts(world: World) -> None:
     """`draft: true` in the repository's file opens a draft though the operator does not ask for one."""
-    world.settings = ServerSettings(pull=PullSection(draft=False))
+    world.settings = ServerSettings(mode="act", pull=PullSection(draft=False))
     world.github.files[FILE] = b"version: 1\ndraft: true\n"
     assert await opened(world) == [True]
 

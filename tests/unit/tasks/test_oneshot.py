@@ -107,3 +107,44 @@ async def test_an_unknown_run_is_an_error(world: World, tmp_path: Path) -> None:
     _, one = await world.begin()
     with pytest.raises(BotError, match="unknown"):
         await shot(world, tmp_path, Script()).work(replace(one, task_id="e" * 32))
+
+
+async def test_what_one_run_heard_is_not_said_to_the_next(world: World, tmp_path: Path) -> None:
+    """A stop ends the run that hears it, and not the one that is asked for afterwards."""
+    accepted = await world.store.accept(world.request("first"), world.clock())
+    await world.store.post(accepted.task.id, "stop", author="maria", text="stop", event_key="stop")
+    first = await shot(world, tmp_path, Script()).work(accepted.run)
+    assert first.outcome == "stopped"
+    again = await world.store.accept(world.request("second"), world.clock())
+    assert again.kind == "again"
+    assert (await shot(world, tmp_path, Script(*SCRIPT)).work(again.run)).outcome == "done"
+
+
+async def test_a_run_that_was_cut_off_is_ended_from_its_record(world: World, tmp_path: Path) -> None:
+    """Nothing is begun any more: no request, no call; what was done is kept."""
+    accepted = await world.store.accept(world.request("first"), world.clock())
+
+    class Dying(Script):
+        async def ask(self, prompt: Prompt, *, on_text: OnText | None = None) -> Reply:
+            if self.prompts:
+                raise asyncio.CancelledError
+            return await super().ask(prompt, on_text=on_text)
+
+    with pytest.raises(asyncio.CancelledError):
+        await shot(world, tmp_path, Dying(*SCRIPT), "dead").work(accepted.run)
+    last = Script()
+    done = await shot(world, tmp_path, last).end(accepted.run)
+    assert (done.outcome, last.prompts) == ("stopped", [])
+    assert world.shop.commits[world.shop.branches[accepted.task.branch]]["new.txt"] == b"a"
+
+
+async def test_a_run_of_a_living_process_is_not_ended(world: World, tmp_path: Path) -> None:
+    """Nor is it told to stop."""
+    _, one = await world.begin()
+    other = Liveness(tmp_path / "executors")
+    await world.store.take_over(one, "them")
+    other.hold("them")
+    with pytest.raises(BotError, match="another process \\(them\\)"):
+        await shot(world, tmp_path, Script()).end(one)
+    assert list(await world.store.inbox(one.task_id)) == []
+    other.release()

@@ -10,7 +10,7 @@ from bot.domain.messages import Message, Part, TextPart, ToolCall, ToolResult
 from bot.settings.resolve import resolve
 from bot.settings.server import ServerSettings
 from bot.tasks.engines.base import Step
-from bot.tasks.opening import Prepared, _closed, begin, prepare, transcript_of
+from bot.tasks.opening import NO_RESULT, Prepared, Wanted, _closed, begin, prepare, transcript_of
 from tests.unit.agent.made import broken_rules
 from tests.unit.tasks.made import World
 
@@ -33,9 +33,7 @@ TOLD = user(TextPart("Do it."))
 def test_open_calls_are_answered() -> None:
     """Calls that the last run left open get a result each."""
     closed = _closed([TOLD, model(ToolCall("a", "x", "{}"), ToolCall("b", "x", "{}"))])
-    assert closed[-1].parts[:2] == tuple(
-        ToolResult(one, "Not executed: the run ended.", is_error=True) for one in ("a", "b")
-    )
+    assert closed[-1].parts[:2] == tuple(ToolResult(one, NO_RESULT, is_error=True) for one in ("a", "b"))
     assert broken_rules(closed) == []
 
 
@@ -44,7 +42,7 @@ def test_a_partly_answered_message_is_completed() -> None:
     given = [TOLD, model(ToolCall("a", "x", "{}"), ToolCall("b", "x", "{}")), user(ToolResult("b", "yes"))]
     closed = _closed(given)
     assert {part.call_id: part.text for part in closed[-1].parts if isinstance(part, ToolResult)} == {
-        "a": "Not executed: the run ended.",
+        "a": NO_RESULT,
         "b": "yes",
     }
 
@@ -95,9 +93,9 @@ async def told(world: World, key: str, **changes: object) -> Told:
 
     async def body(_: str, step: Step) -> None:
         scene = await world.scene(task, one, step)
-        settings = (await begin(scene)).settings
+        begun = await begin(scene)
         prepared = await prepare(scene)
-        found.append(Told(await transcript_of(scene, settings, prepared), prepared))
+        found.append(Told(await transcript_of(scene, begun, prepared, "", Wanted(request=one.request)), prepared))
 
     await world.live(one, body)
     await world.store.finish(task.id, one.seq, "done", "", world.clock())
@@ -109,7 +107,7 @@ async def test_the_first_run_has_the_first_message(world: World) -> None:
     first = await told(world, "first")
     [message] = first.messages
     assert "Water the roses" in message.text
-    assert "Made-up Linux; programs: git; branch agent/7-0123abcd; date 2026-11-30" in message.text
+    assert "Made-up Linux; programs: git; commands have no network; branch agent/7-0123abcd" in message.text
     assert (first.prepared.base, first.prepared.expected) == (world.shop.branches["main"], None)
     task = await world.store.task_of(5_000_000_000, 7)
     assert task is not None

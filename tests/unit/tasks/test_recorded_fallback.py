@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.agent.limits import LimitGuard, Limits
-from bot.domain.events import Notice, RunFinished
+from bot.domain.events import ModelReplied, Notice, RunFinished
 from bot.domain.messages import Message, Prompt, Reply, TextPart, Usage
 from bot.domain.task import Run, Task
 from bot.errors import LimitReached, ModelUnavailable, OperatorError
@@ -42,6 +42,7 @@ class Life:
         self.wanted: list[str] = []
         self.guard = LimitGuard(Limits(100, 10**9, 1000.0, 1000.0))
         self.remark = ""
+        self.replies: list[Reply] = []
 
     def make(self, name: str, tell: Tell, meter: Meter) -> Model:
         """Make a model with the others behind it."""
@@ -60,7 +61,7 @@ class Life:
                 await model._tell(told)
             try:
                 for _turn in range(turns):
-                    await model.ask(PROMPT)
+                    self.replies.append(await model.ask(PROMPT))
             finally:
                 self.remark = model.remark
                 await model.close()
@@ -102,6 +103,24 @@ async def test_a_model_that_lacks_something_loses_no_count(world: World) -> None
         with pytest.raises(OperatorError, match="no SDK"):
             await life.play(task, one, turns=1)
         assert (life.guard.spent.usage, life.guard.spent.usd) == (Usage(7), 0.25)
+
+
+async def test_a_reply_tells_its_own_tokens_and_the_account_those_of_all_requests(world: World) -> None:
+    """What fills the window is the request that was answered; what was lost before it is paid for, in each life."""
+    task, one = await world.begin()
+    lost, kept = Usage(5_000, output_tokens=7), Usage(10, 20, 30, 40)
+    for models in (
+        (Named("test:first", DroppedReply("gone", usage=lost)), Named("test:second", reply(words("a")))),
+        (),
+    ):
+        life = Life(world, *models)
+        await life.play(task, one, turns=1)
+        assert life.guard.spent.usage == lost + kept
+        assert life.guard.spent.usd == 0.5
+        assert life.replies[0].usage == kept
+    [fact] = [event.fact for event in await world.store.events(task.id) if isinstance(event.fact, ModelReplied)]
+    assert Usage(fact.input_tokens, fact.cache_read_tokens, fact.cache_write_tokens, fact.output_tokens) == kept
+    assert fact.cost_usd == 0.5
 
 
 async def test_who_has_no_price_is_known_after_a_crash(world: World) -> None:

@@ -14,7 +14,9 @@ from bot.domain.events import (
     Fact,
     ModelReplied,
     Notice,
+    PlanProposed,
     PullOpened,
+    QuestionAsked,
     RunEvent,
     RunFinished,
     RunHeld,
@@ -152,9 +154,12 @@ def test_the_newest_plan_stands() -> None:
 
 def test_every_kind_of_fact_has_its_line() -> None:
     """Each kind of fact is known to the fold; a reply alone is no news."""
-    facts: list[Fact] = [STARTED, said(1, None), check("before", 0), ended("done"), Notice("a"), SETUP, SKIPPED]
-    assert [line_of(fact) is None for fact in facts] == [False, True, False, False, False, False, False]
-    assert len(KINDS) == 14
+    plan = PlanProposed(1, "Water it.", ("a.py",), 3, (), "Somebody has to say so.")
+    news: list[Fact] = [STARTED, check("before", 0), ended("done"), Notice("a"), SETUP, SKIPPED]
+    news += [plan, QuestionAsked("Which one?")]
+    assert None not in [line_of(fact) for fact in news]
+    assert line_of(said(1, None)) is None
+    assert len(KINDS) == 16
 
 
 def test_a_set_up_has_its_line() -> None:
@@ -170,9 +175,23 @@ def test_a_set_up_has_its_line() -> None:
     ]
     standing = stand(events(STARTED, failed), 1)
     assert standing.timeline[-1].is_error
-    row = progress_view(standing, marker="", word="/agent").setup
-    assert row == SetupRow("node", "npm ci", 1, 2.5, cached=False, output="E404")
-    assert stand(events(STARTED), 1).setup_row() is None
+    rows = progress_view(standing, marker="", word="/agent").setup
+    assert rows == [SetupRow("node", "npm ci", 1, 2.5, cached=False, output="E404")]
+    assert stand(events(STARTED), 1).setup_rows() == []
+
+
+def test_a_set_up_for_the_checks_stands_beside_the_first_one() -> None:
+    """The last one of them counts, and none where the work took its changes back or another run begins."""
+    again = replace(SETUP, changed=["package.json"])
+    failed, gone = replace(again, exit_code=1), replace(again, names="", command="")
+    assert [line_of(fact) for fact in (again, failed, gone)] == [
+        "set-up of node for the changed package.json done in 2.5 s",
+        "set-up for the changed package.json failed: npm ci: exit 1 in 2.5 s",
+        "nothing was set up for the changed package.json: nothing is asked for",
+    ]
+    first, second = stand(events(SETUP, failed, again), 1).setup_rows()
+    assert (first.changed, second.changed, second.exit_code) == ((), ["package.json"], 0)
+    assert len(stand(events(SETUP, again, SETUP), 1).setup_rows()) == 1
 
 
 def test_a_skipped_check_is_no_failing_one() -> None:
@@ -182,3 +201,6 @@ def test_a_skipped_check_is_no_failing_one() -> None:
     [row] = stand(events(check("before", 1), SKIPPED), 1).check_rows()
     assert row.before is not None
     assert row.skipped == "the set-up failed"
+    [row] = stand(events(check("before", 1), check("after", 0), replace(SKIPPED, phase="after")), 1).check_rows()
+    assert row.before is not None
+    assert row.after is None

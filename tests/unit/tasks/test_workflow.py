@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.events import BranchPushed, CheckFinished, PullOpened, RunFinished
-from bot.domain.messages import Prompt, Reply, ToolResult, Usage
+from bot.domain.messages import Prompt, Reply, ToolCall, ToolResult, Usage
 from bot.domain.task import Run, Task
 from bot.errors import BotError, ContextOverflow, ModelRefused, ModelRejected, ModelUnavailable, OperatorError
 from bot.llm.base import OnText
@@ -16,7 +16,7 @@ from bot.tasks.engines.base import Action, Json
 from bot.tasks.engines.inline import _Steps
 from bot.tasks.workflow import Workflow
 from tests.unit.agent.made import broken_rules
-from tests.unit.tasks.made import Copy, Script, World, finish, read, reply, words, write
+from tests.unit.tasks.made import FILES, Copy, Script, World, finish, read, reply, words, write
 
 SCRIPT = (reply(read("rose.txt")), reply(write("rose.txt", "wet")), reply(finish("Watered them.")))
 
@@ -198,6 +198,45 @@ async def test_a_failing_check_goes_back_to_the_model(world: World) -> None:
     assert broken_rules(list(await world.store.messages(task.id))) == []
 
 
+def quiet(_: Copy) -> ExecResult:
+    """Pass without a word."""
+    return ExecResult(0, "", "", 1.0, timed_out=False)
+
+
+async def test_tests_that_files_tell_of_are_run_before_the_end(world: World) -> None:
+    """Where the repository names no checks, those found when the run began are asked for once; a crash forgets none."""
+    world.shop.branches["main"] = world.shop.keep({**FILES, "Makefile": b"test:\nlint:\n"}, "made")
+    world.programs, world.commands = ("git", "make"), {"make test": quiet, "make lint": quiet}
+    task, one = await world.begin()
+    with pytest.raises(Death):
+        await Workflow(world.desk(Script(SCRIPT[1])))(one.id, Mortal(world, one, at=8))
+    again = Script(reply(finish("Hm.")), reply(ToolCall("c", "checks", "{}")), SCRIPT[-1])
+    await Workflow(world.desk(again))(one.id, Mortal(world, one))
+    [*_, refused, ran] = [message.parts[0] for message in again.prompts[-1].messages if message.role == "user"]
+    assert isinstance(refused, ToolResult)
+    assert refused.text.startswith(
+        "Not finished yet: since your last edit you have not run `make test`. Call `checks`,"
+    )
+    assert isinstance(ran, ToolResult)
+    assert ran.text.split("\n") == [
+        "exit code | seconds | check", "0 | 1 | make lint: `make lint`", "0 | 1 | make test: `make test`",
+    ]  # fmt: skip
+    assert (await ended(world, task)).outcome == "done"
+
+
+@pytest.mark.parametrize("programs", [("git",), ("git", "make")], ids=["not installed", "asked for"])
+async def test_tests_that_cannot_be_run_are_not_asked_for(world: World, programs: tuple[str, ...]) -> None:
+    """A check whose program is not here, or of a machine that runs no commands, keeps nobody from the end."""
+    world.shop.branches["main"] = world.shop.keep({**FILES, "Makefile": b"test:\n"}, "made")
+    world.programs = programs
+    world.shelter = replace(world.shelter, level="none", shell=len(programs) == 1)
+    task, one = await world.begin()
+    script = await whole(world, one, SCRIPT[1], SCRIPT[-1])
+    assert (await ended(world, task)).outcome == "done"
+    offered = {tool.name for tool in script.prompts[-1].tools}
+    assert ("checks" in offered) == ("run" in offered) == (len(programs) == 1)
+
+
 async def test_checks_that_never_pass_end_after_three_rounds(world: World) -> None:
     """After three rounds the work is delivered with its failing check in plain sight."""
     world.github.files[".github/issuewright.yml"] = CHECKED
@@ -246,7 +285,7 @@ async def test_a_model_that_fails_keeps_what_was_done(world: World) -> None:
         (
             ContextOverflow("9 tokens > 8."),
             (
-                "The conversation is too long for the model even after it was made shorter (ctx 1.5K/200K): 9 tokens > "
+                "The conversation is too long for the model even after it was made shorter (ctx 1.7K/200K): 9 tokens > "
                 "8. Choose a model with a larger window, or a smaller task."
             ),
         ),

@@ -1,12 +1,17 @@
 """What the tools do not let happen by mistake, and the small tools."""
 
+import asyncio
 import struct
 import zlib
+from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
 from bot.domain.plan import PlanItem
+from bot.sandbox.base import Entry, ExecResult, Sandbox
 from bot.tools.base import ToolContext
+from bot.tools.run import Run
 from tests.unit.tools.calls import Put, Use, raw, tree
 
 
@@ -156,6 +161,62 @@ async def test_a_command_that_deletes_much_is_told_so(use: Use, context: ToolCon
     assert (output.exit_code, output.changed) == (0, None)
     assert not (await use("run", command="touch f1")).is_error
     assert not (await use("run", command="true")).is_error
+
+
+class Late:
+    """A sandbox in which whoever looks at everything second gets to it when the first command has ended."""
+
+    def __init__(self, inner: Sandbox) -> None:
+        self._inner = inner
+        self._looks = 0
+        self._ran = asyncio.Event()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    async def list(self, pattern: str, *, limit: int) -> tuple[Sequence[Entry], int]:
+        """Look, in time or not."""
+        self._looks += limit > 0
+        if self._looks > 1:
+            await self._ran.wait()
+        return await self._inner.list(pattern, limit=limit)
+
+    async def run(self, command: str, *, timeout_s: float, output_chars: int) -> ExecResult:
+        """Run it."""
+        result = await self._inner.run(command, timeout_s=timeout_s, output_chars=output_chars)
+        self._ran.set()
+        return result
+
+
+async def test_commands_side_by_side_share_the_first_look(context: ToolContext) -> None:
+    """What one of them deletes before the other has looked is missed all the same, then and later."""
+    await fill(context, 20)
+    late = ToolContext(cast("Sandbox", Late(context.sandbox)), context.ledger)
+    many, _ = await asyncio.gather(
+        Run().call({"command": "rm f1 f2 f3 f4 f5"}, late), Run().call({"command": "true"}, late)
+    )
+    assert "needs_agreement: 5 of 20 files are gone" in many.text
+    assert "needs_agreement: 6 of 20 files are gone" in (await Run().call({"command": "rm f6"}, context)).text
+
+
+async def test_what_people_read_is_more_than_blanks(use: Use) -> None:
+    """A blank question or plan ends nothing: the call is wrong, and says which argument."""
+    for output in (
+        await use("ask_person", question=" \n\t "),
+        await use("propose_plan", plan="  ", files=[], turns=1),
+    ):
+        assert (output.malformed, output.finished, output.question, output.proposal) == (True, False, None, None)
+        assert output.text.startswith("bad_arguments: ")
+    assert (await use("ask_person", question=" Which? ")).question == "Which?"
+
+
+async def test_what_a_command_moved_is_not_gone(use: Use, context: ToolContext) -> None:
+    """A folder that was moved is still there: no complaint, and afterwards one file may be deleted as before."""
+    await context.sandbox.run("mkdir -p a/b; touch a/__init__.py a/b/__init__.py $(seq -f a/f%g 8)", timeout_s=5)
+    assert not (await use("run", command="mv a z")).is_error
+    assert not (await use("run", command="rm z/f1")).is_error
+    assert not (await use("delete", path="z/f2")).is_error
+    assert (await use("delete", path="z/f3")).text.startswith("needs_agreement: 3 of 10")
 
 
 async def test_ignored_files_do_not_count(use: Use, context: ToolContext) -> None:

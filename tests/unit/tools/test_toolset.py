@@ -29,7 +29,7 @@ async def test_order(toolset: StandardToolset) -> None:
         (
             "shell",
             "{}",
-            "unknown_tool: 'shell'; the tools are apply_patch, delete, edit, finish, list, move, read, run, ",
+            "unknown_tool: 'shell'; the tools are apply_patch, ask_person, checks, delete, edit, ",
         ),
         ("read", '{"file": "a"}', "Allowed: path, offset?, limit?, numbers?"),
         ("read", '{"path": "a", "why": "x"}', "why: Extra inputs are not permitted"),

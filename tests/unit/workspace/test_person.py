@@ -3,9 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import PushRejected, RepositoryRefused, WorkspaceError
+from bot.errors import BranchMoved, PushRejected, RepositoryRefused, WorkspaceError
 from bot.workspace.clone import GitWorkspaces
+from bot.workspace.git import Git
 from bot.workspace.inplace import InPlaceWorkspaces
+from bot.workspace.local import fetch_back
 from tests.unit.workspace.helpers import AT, BOT, add, git, local, opened, seed
 
 
@@ -52,17 +54,20 @@ async def test_in_place(source: Path, state: Path) -> None:
 
 
 async def test_in_place_again(source: Path, state: Path) -> None:
-    """A clean checkout's base is its HEAD, and a later process takes the work up from a checkpoint."""
+    """A clean checkout's base is its HEAD; a later process tells changes from a checkpoint, and puts nothing back."""
     add(source, {".gitattributes": "", "crlf.txt": "x\n"})
     workspaces = InPlaceWorkspaces(state)
     made = await workspaces.open("t1", local(source), "main")
     assert made.base == git(source, "rev-parse", "HEAD")
     (source / "fix.txt").write_text("f\n")
     checkpoint = await made.workspace.checkpoint(["fix.txt"], "m", AT)
-    (source / "fix.txt").unlink()
+    (source / "fix.txt").write_text("the person's\n")
     again = await InPlaceWorkspaces(state).open("t1", local(source), "main", commit=checkpoint)
-    assert (source / "fix.txt").exists()
+    assert (source / "fix.txt").read_text() == "the person's\n"
     assert again.base == checkpoint
+    found = await again.workspace.commit("Fix", BOT, AT, parent=checkpoint)
+    assert found is not None
+    assert await again.workspace.changed_paths(checkpoint, found) == ["fix.txt"]
 
 
 async def test_in_place_needs_a_commit(tmp_path: Path, state: Path) -> None:
@@ -108,6 +113,43 @@ async def test_fetch_back_refusals(source: Path, state: Path) -> None:
     with pytest.raises(WorkspaceError, match="checked out"):
         await workspaces.fetch_back(source, workspace, commit, "unborn")
     assert git(source, "rev-parse", "taken", "main").split() == [base, base]
+
+
+async def test_fetch_back_moves_a_branch_that_stands_where_it_was_left(
+    source: Path, state: Path, tmp_path: Path
+) -> None:
+    """A further run moves the task's own branch; not where it stands elsewhere, and nowhere that it is checked out."""
+    workspace, base = await opened(state, source)
+    commits: list[str] = []
+    for number in range(3):
+        (workspace.root / "fix.txt").write_text(f"{number}\n")
+        made = await workspace.commit("Fix", BOT, AT, parent=commits[-1] if commits else base)
+        assert made is not None
+        commits.append(made)
+    runner = Git(state)
+    first, second, third = commits
+
+    async def back(commit: str, expected: str | None) -> None:
+        await fetch_back(runner, source, workspace.git_dir, commit, "agent/1-a", expected=expected)
+
+    await back(first, None)
+    await back(second, first)
+    assert git(source, "rev-parse", "agent/1-a") == second
+    for expected in (None, first, base):
+        with pytest.raises(BranchMoved):
+            await back(third, expected)
+    git(source, "worktree", "add", "--quiet", str(tmp_path / "linked"), "agent/1-a")
+    with pytest.raises(BranchMoved, match=r"is checked out in .*linked"):
+        await back(third, second)
+    git(source, "worktree", "remove", str(tmp_path / "linked"))
+    git(source, "checkout", "--quiet", "agent/1-a")
+    with pytest.raises(BranchMoved, match="is checked out"):
+        await back(third, second)
+    git(source, "checkout", "--quiet", "main")
+    git(source, "branch", "--quiet", "-D", "agent/1-a")
+    with pytest.raises(BranchMoved, match="does not stand"):
+        await back(third, second)
+    assert git(source, "branch", "--list", "agent/*") == ""
 
 
 async def test_uncommitted(source: Path, state: Path) -> None:

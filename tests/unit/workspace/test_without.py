@@ -117,6 +117,15 @@ async def test_the_files_of_a_folder_are_listed(source: Path, state: Path) -> No
         await workspace.files_at("0" * 40, "src")
 
 
+async def test_files_of_one_name_are_found_in_all_folders(source: Path, state: Path) -> None:
+    """By their whole names, as of the commit; what changed since plays no part."""
+    add(source, {"R.md": "a", "sp ace/ü/R.md": "b", "src/xR.md": "c", "R.md.d/x": "d"})
+    workspace, base = await opened(state, source)
+    (workspace.root / "src" / "R.md").write_text("e")
+    assert await workspace.paths_named(base, "R.md") == {"R.md", "sp ace/ü/R.md"}
+    assert await workspace.paths_named(base, "nowhere") == set()
+
+
 async def test_another_branch_comes_within_reach(server: GitServer, state: Path, tmp_path: Path) -> None:
     """The newest commit of a branch that the work does not stand on can be read beside it."""
     person = tmp_path / "person"

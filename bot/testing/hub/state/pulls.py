@@ -37,7 +37,8 @@ class Pulls(Comments):
             draft: not yet ready for review.
 
         Raises:
-            HubError: 422 for an unknown branch, no commits between the two, or a second one for the same branches.
+            HubError: 422 for an unknown branch, no commits between the two, a second one for the same branches, and a
+                draft where there are none.
         """
         base = base or repository.default_branch
         source, branch = self.head_of(repository, head)
@@ -51,6 +52,8 @@ class Pulls(Comments):
             if issue.state == "open" and issue.pull and _same(issue.pull, source, branch, base):
                 label = f"{source.owner.login}:{branch}"
                 raise invalid("PullRequest", "head", message=f"A pull request already exists for {label}.")
+        if draft and not repository.drafts:
+            raise HubError(422, "Draft pull requests are not supported in this repository.")
         if source is not repository:
             self.git(repository).fetch(source.path, head_sha, "refs/pull/incoming/head")
         if self.git(repository).count(base_sha, head_sha) == 0:

@@ -49,7 +49,7 @@ class Repositories(Accounts):
         number, node = self.new_ids("R")
         now = self.now()
         path = self.root / f"{number}.git"
-        repository = Repository(number, node, owner, name, path, now, now, private, default_branch)
+        repository = Repository(number, node, owner, name, path, now, now, private, default_branch=default_branch)
         self.git(repository).create(default_branch)
         self.repositories[number] = repository
         self.nodes[node] = repository

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from bot.agent.context.conversation import Context
 from bot.agent.context.handover import Facts
 from bot.agent.context.window import Window
-from bot.agent.loop import NUDGE, heard
+from bot.agent.loop import heard
+from bot.agent.modes import ACT
 from bot.domain.messages import (
     Image,
     Message,
@@ -115,7 +116,7 @@ def turns(draw: st.DrawFn) -> list[Message]:
     if draw(st.integers(0, 4)) == 0:
         behind.append(TextPart(heard(draw(st.sampled_from(["Hurry up.", "Use tabs. " * 3_000])))))
     if not behind:
-        behind.append(TextPart(NUDGE))
+        behind.append(TextPart(ACT.nudge))
     return [reply, Message("user", tuple(behind))]
 
 

@@ -1,0 +1,66 @@
+"""What the runs before this one left open: a plan that people read, a question, work that was cut short."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from bot.domain.task import Run, Task
+from bot.store.base import TaskStore
+from bot.tasks.standing import Standing, stand
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOpen:
+    """How the task stands as a run begins."""
+
+    plan: str = ""
+    """What was put to the people, who have to decide; empty where nothing was."""
+    answers: bool = False
+    """Whether the work ended in a question."""
+    works: bool = False
+    """Whether work had begun and was cut short."""
+    asked: Sequence[str] = ()
+    """What people asked before the plan, oldest first; the conversation of the work does not know it yet."""
+    model: str | None = None
+    """`provider:name` that a person chose for what is open."""
+
+    def to_data(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {**asdict(self), "asked": list(self.asked)}
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Self:
+        """Turn stored values back."""
+        return cls(**data)
+
+
+async def left_open(store: TaskStore, task: Task, run: Run) -> LeftOpen:
+    """Look back from a run; a run that ended before its model said anything changed nothing, and is passed over."""
+    events = await store.events(task.id)
+    asked: list[str] = []
+    model, plan = None, ""
+    for seq in range(run.seq - 1, 0, -1):
+        one, earlier = stand(events, seq), await store.run(task.id, seq)
+        if earlier is None or _is_settled(one):
+            break
+        waits = earlier.outcome == "waiting"
+        if one.replies and not waits:
+            works = bool(await store.messages(task.id, run=seq))
+            return LeftOpen(works=works and not plan, plan=plan, asked=asked, model=model)
+        if waits and one.question:
+            # Its conversation goes on, and knows what was asked.
+            return LeftOpen(answers=not plan, plan=plan, asked=asked, model=model or earlier.model)
+        if waits and one.proposed is not None:
+            plan = plan or one.proposed.text
+        asked = [*filter(None, one.requests), *asked]
+        model = model or earlier.model
+    if plan and not await store.messages(task.id):
+        # What people said to who planned.
+        said = [item.text for item in await store.inbox(task.id) if item.kind == "steer" and item.text]
+        asked += [text for text in said if text not in run.request and not any(text in one for one in asked)]
+    return LeftOpen(plan=plan, asked=asked, model=model)
+
+
+def _is_settled(one: Standing) -> bool:
+    """Whether a run came to its own end."""
+    return one.finished is None or one.finished.outcome == "done"
