@@ -27,7 +27,7 @@ _WORDS: Mapping[Standing, str] = {
     "stopped": "stopped",
     "failed": "failed",
     "budget": "ended at a limit",
-    "waiting": "waits for an answer",
+    "waiting": "waits for a decision or an answer",
     "done": "done",
 }
 
