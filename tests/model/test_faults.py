@@ -193,4 +193,4 @@ async def test_the_pace_is_kept(serve: Serve) -> None:
     _, client = await serve(Script([Conversation("only", [turn])]))
     began = time.monotonic()
     await ask(client)
-    assert 0.25 <= time.monotonic() - began < 2
+    assert 0.25 <= time.monotonic() - began < 20

@@ -83,7 +83,7 @@ async def test_special_files(root: Path, sandbox: ProcessSandbox) -> None:
         started = time.monotonic()
         for path in ("pipe", "socket", ".", "./"):
             assert await refused_all(sandbox, path) == {"not_regular_file"}
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 10
 
 
 @NEEDS_ROOT
@@ -105,7 +105,7 @@ async def test_terabyte(root: Path, sandbox: ProcessSandbox, use: Use) -> None:
         await sandbox.open("sparse", limit_bytes=LIMIT)
     for tool, more in (("read", {}), ("edit", {"old": "a", "new": "b"})):
         assert (await use(tool, path="sparse", **more)).text.startswith("too_large")
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 20
 
 
 @NEEDS_ROOT

@@ -324,7 +324,7 @@ async def hungry(sandbox: ProcessSandbox, name: str) -> None:
     heart.cancel()
     assert re.search(words, result.stdout[-4000:] + result.stderr), result.stderr[-500:]
     assert result.seconds < 16
-    assert late < 1.0
+    assert late < 3.0
     await sandbox.close()
     assert (await sandbox.run("echo on", timeout_s=5)).stdout == "on\n"
 

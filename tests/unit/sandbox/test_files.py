@@ -192,7 +192,7 @@ async def test_special_files(sandbox: ProcessSandbox, place: Any) -> None:
                 await sandbox.open(path, limit_bytes=LIMIT)
             with pytest.raises(ToolError, match="not_regular_file"):
                 await sandbox.replace(path, b"x", expected_sha256=None)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 10
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a device and a foreign file need root")
