@@ -233,7 +233,8 @@ class Intake:
         reason = f"{_login(context)} dropped what waited here."
         finished = stand(await self._store.events(task.id), last.seq).finished
         if finished is not None:
-            fact = replace(finished, outcome="stopped", reason=reason)
+            # What the run used stands in its first end; told again, it would count twice on its day.
+            fact = replace(finished, outcome="stopped", reason=reason, turns=0, tokens=0, cost_usd=0.0)
             await self._store.record(task.id, last.seq, "dropped", fact, self._clock())
         await self._store.finish(task.id, last.seq, "stopped", reason, self._clock())
         await self._store.audit(self._clock(), _login(context), "run.dropped", last.id, why)

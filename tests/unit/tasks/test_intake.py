@@ -156,6 +156,8 @@ async def test_what_waits_can_be_dropped(door: Door, how: str) -> None:
     assert ended is not None
     assert (ended.outcome, ended.reason) == ("stopped", "flora dropped what waited here.")
     assert "**Stopped**. flora dropped what waited here." in door.world.github.bodies(7)[0]
+    ends = [event.fact for event in await door.world.store.events(task.id) if isinstance(event.fact, RunFinished)]
+    assert [(end.outcome, end.cost_usd) for end in ends] == [("waiting", 0.1), ("stopped", 0.0)]
     further = await door.comment("/agent fix Paint the fence instead.")
     assert further.accepted is not None
     found = await left_open(door.world.store, task, further.accepted.run)
