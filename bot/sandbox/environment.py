@@ -26,6 +26,10 @@ _QUIET = {
 }
 """Nobody is there to answer a question or to look at colours."""
 
+_TRUE = {"PYTHONDONTWRITEBYTECODE": "1"}
+"""Python takes compiled code for current when size and second of its source are the same: an edit right after a run of
+the tests would not be seen by the next run."""
+
 _OWNER = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
 """The work tree may belong to another uid than its parent folders; git would refuse it."""
 
@@ -51,6 +55,7 @@ def environment(
         "LANG": "C.UTF-8",
         "LC_ALL": "C.UTF-8",
         **_QUIET,
+        **_TRUE,
         **_OWNER,
         MARK: mark,
     }

@@ -165,8 +165,8 @@ def test_server_process(ground: Ground, level: str, *, own: bool) -> None:
     assert names <= {
         "CI", "DEBIAN_FRONTEND", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_VALUE_0",
         "GIT_EDITOR", "GIT_PAGER", "GIT_TERMINAL_PROMPT", "HOME", "ISSUEWRIGHT_SANDBOX", "LANG", "LC_ALL", "LESS",
-        "MANPAGER", "NONINTERACTIVE", "NO_COLOR", "PAGER", "PATH", "PIP_PROGRESS_BAR", "PWD", "SHLVL", "TERM",
-        "TMPDIR", "TQDM_DISABLE", "_",
+        "MANPAGER", "NONINTERACTIVE", "NO_COLOR", "PAGER", "PATH", "PIP_PROGRESS_BAR", "PWD",
+        "PYTHONDONTWRITEBYTECODE", "SHLVL", "TERM", "TMPDIR", "TQDM_DISABLE", "_",
     }  # fmt: skip
 
 
