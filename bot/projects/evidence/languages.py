@@ -1,0 +1,147 @@
+"""How tests are written in each language, as regular expressions of lines; a further language is a row of `LANGUAGES`.
+
+What is matched has its strings and comments blanked, see `masked`.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What a test looks like; every expression is searched in one line."""
+
+    files: re.Pattern[str]
+    """Paths of files that hold tests."""
+    run: re.Pattern[str]
+    """Those of them that the usual runner collects."""
+    strings: re.Pattern[str]
+    """Strings and comments of a whole file."""
+    test: re.Pattern[str]
+    """The line at which a test begins, with `name` in it unless that is a string."""
+    asserts: re.Pattern[str]
+    skips: re.Pattern[str]
+    """What keeps a test from running, or its failure from counting."""
+    group: re.Pattern[str] | None = None
+    """The line at which a class, a module or a `describe` begins."""
+    only: re.Pattern[str] | None = None
+    """What keeps all other tests from running."""
+    marked: re.Pattern[str] | None = None
+    """What stands above a function that is a test; None where its name says so."""
+    braces: bool = True
+    join: str = "::"
+    """Between the names of groups and the test's."""
+
+
+_C_COMMENTS = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+_QUOTED = r'"(?:\\.|[^"\\\n])*"?'
+_SINGLE = r"'(?:\\.|[^'\\\n])*'?"
+"""What is not closed goes on to the end of the line: looking for a missing end from each quote takes for ever."""
+
+
+def _strings(expression: str) -> re.Pattern[str]:
+    return re.compile(expression, re.DOTALL)
+
+
+PYTHON = Language(
+    files=re.compile(r"(?:^|/)(?:tests?/.*|test[^/]*|[^/]*_test|tests|conftest)\.py$"),
+    run=re.compile(r"(?:^|/)(?:test[^/]*|[^/]*_test|tests)\.py$"),
+    strings=_strings(rf'#[^\n]*|""".*?(?:"""|\Z)|\'\'\'.*?(?:\'\'\'|\Z)|{_QUOTED}|{_SINGLE}'),
+    test=re.compile(r"^\s*(?:async )?def (?P<name>test\w*)\s*[(\[]"),
+    group=re.compile(r"^\s*class (?P<name>\w+)"),
+    asserts=re.compile(
+        r"(?:^|[;:])\s*assert\b|\b(?:assert\w+|expect\w*|raises|warns|deprecated_call|fail|should\w*)\s*\("
+    ),
+    skips=re.compile(
+        r"@(?:pytest\.mark\.|mark\.)?(?:skip|skipif|xfail|skipIf|skipUnless|expectedFailure)\b"
+        r"|\bunittest\.(?:skip\w*|expectedFailure)\b|\bmark\.(?:skip|skipif|xfail)\b|\bpytestmark\s*=.*\b(?:skip|xfail)"
+        r"|\bpytest\.(?:skip|xfail|importorskip)\s*\(|\.skipTest\s*\(|\braise\s+(?:unittest\.)?SkipTest\b"
+        r"|\b__test__\s*=\s*False|^\s*if (?:False|0)\s*:"
+        r"|^\s*except(?: (?:Base)?Exception| AssertionError)?\s*:\s*pass\b"
+    ),
+    braces=False,
+)
+JAVASCRIPT = Language(
+    files=re.compile(r"(?:^|/)(?:(?:__tests__|tests?|specs?)/.*|[^/]*[.-](?:test|spec|cy|e2e))\.[cm]?[jt]sx?$"),
+    run=re.compile(r"(?:^|/)(?:(?:__tests__|tests?|specs?)/.*|[^/]*[.-](?:test|spec|cy|e2e))\.[cm]?[jt]sx?$"),
+    strings=_strings(rf"{_C_COMMENTS}|{_QUOTED}|{_SINGLE}|`(?:\\.|[^`\\])*(?:`|\Z)"),
+    test=re.compile(r"^\s*(?:await\s+)?(?:\w+\.)?(?:[xf]?it|[xf]?test|[xf]?specify)(?:\.\w+)*\s*[(`]"),
+    group=re.compile(r"^\s*(?:[xf]?describe|[xf]?context|suite)(?:\.\w+)*\s*\("),
+    asserts=re.compile(
+        r"\b(?:expect\w*|assert\w*)\s*[.(]|\.should\b"
+        r"|\bt\.(?:is|not|deepEqual|like|truthy|falsy|true|false|throws|notThrows|equal|ok|same|assert|rejects|regex|notRegex|snapshot|fail)\w*\s*\("
+    ),
+    skips=re.compile(
+        r"^\s*(?:await\s+)?(?:\w+\.)*(?:x(?:it|test|describe|context|specify)\b"
+        r"|(?:it|test|describe|context|suite|specify)(?:\.\w+)*\.(?:skip|skipIf|runIf|todo|failing|fails|fixme)\b)"
+        r"|\b(?:this|t|ctx|context|test)\.(?:skip|todo|fixme)\s*\(|[{,]\s*(?:skip|todo)\s*:\s*(?:true\b|[\"'`])"
+        r"|\bif \((?:false|0)\)"
+    ),
+    only=re.compile(
+        r"^\s*(?:await\s+)?(?:f(?:it|test|describe|context|specify)\s*\("
+        r"|(?:\w+\.)?(?:it|test|describe|context|suite|specify)(?:\.\w+)*\.only\b)|[{,]\s*only\s*:\s*true\b"
+    ),
+    join=" ",
+)
+GO = Language(
+    files=re.compile(r"_test\.go$"),
+    run=re.compile(r"(?:^|/)[^_.][^/]*_test\.go$"),
+    strings=_strings(rf"{_C_COMMENTS}|{_QUOTED}|{_SINGLE}|`[^`]*(?:`|\Z)"),
+    test=re.compile(r"^func (?P<name>(?:Test|Fuzz|Example)(?![a-z])\w*)\s*\("),
+    asserts=re.compile(
+        r"\b\w+\.(?:Error|Fatal|Fail)(?:f|Now)?\(|\b(?:assert|require|is|qt|must)\.\w+\(|\.(?:Assert|Check)\(|\bExpect\("
+    ),
+    skips=re.compile(r"\b\w+\.(?:Skip|Skipf|SkipNow)\("),
+)
+RUST = Language(
+    files=re.compile(r"\.rs$"),
+    run=re.compile(r"\.rs$"),
+    strings=_strings(r'//[^\n]*|/\*.*?(?:\*/|\Z)|r(?P<h>#{1,9})".*?(?:"(?P=h)|\Z)|\'"\'|"(?:\\.|[^"\\])*"?'),
+    test=re.compile(r"^\s*(?:pub\s+)?(?:async\s+)?fn (?P<name>\w+)"),
+    group=re.compile(r"^\s*(?:pub )?mod (?P<name>\w+)\s*\{"),
+    marked=re.compile(r"^\s*#\[(?:\w+::)*(?:test|rstest|test_case|quickcheck|proptest)\b"),
+    asserts=re.compile(r"\b\w*assert\w*!|\bpanic!|\.(?:unwrap_err|expect_err)\("),
+    skips=re.compile(r"^\s*#\[\s*(?:ignore|should_panic|cfg_attr\(.*\bignore)\b|\bif false\s*\{"),
+)
+JAVA = Language(
+    files=re.compile(
+        r"(?:(?:^|/)src/\w*[tT]est\w*/.*|(?:^|/)Test[^/]*|(?:Tests?|TestCase|IT|Spec))\.(?:java|kt|groovy)$"
+    ),
+    run=re.compile(r"(?:(?:^|/)Test[^/]*|(?:Tests?|TestCase|IT|Spec))\.(?:java|kt|groovy)$"),
+    strings=_strings(rf'{_C_COMMENTS}|""".*?(?:"""|\Z)|{_QUOTED}|{_SINGLE}'),
+    test=re.compile(
+        r"^\s*(?:@\w+(?:\(\s*\))?\s+)*(?:(?:public|protected|private|final|static|suspend)\s+)*(?:void|fun)\s+"
+        r"(?P<name>\w+|`[^`]*`)\s*\("
+    ),
+    group=re.compile(r"^\s*(?:\w+\s+)*class (?P<name>\w+)"),
+    marked=re.compile(r"@(?:Test|ParameterizedTest|RepeatedTest|TestFactory|Property)\b"),
+    asserts=re.compile(r"\b(?:assert\w*|verify\w*|fail|expect\w*|should\w*)\s*[({]|^\s*assert\b"),
+    skips=re.compile(r"@(?:Disabled\w*|Ignore|EnabledIf\w*|EnabledOn\w*)\b|\bassum(?:e|ing)\w*\s*\("),
+)
+LANGUAGES: Sequence[Language] = (PYTHON, JAVASCRIPT, GO, RUST, JAVA)
+
+TRIVIAL = re.compile(
+    r"^(?:assert (?:True|1|not False|[\"'] *[\"'])|self\.assertTrue\(True\)|self\.assertFalse\(False\)"
+    r"|assert (?P<a>[\w.]+) == (?P=a)|self\.assertEqual\((?P<b>[\w.]+), (?P=b)\)"
+    r"|expect\((?P<c>[\w.]+)\)\.to(?:Be|Equal|StrictEqual)\((?P=c)\)|assert\((?:true|1)\)|assert\.ok\(true\)"
+    r"|(?:assert|require)\.True\(t, true\)|assert!\(true\)|assert_eq!\((?P<d>[\w.]+), (?P=d)\)"
+    r"|(?:Assertions?\.)?assertTrue\(true\)|(?:Assertions?\.)?assertEquals\((?P<e>[\w.]+), (?P=e)\))\s*;?$"
+)
+"""Assertions that hold whatever the code does."""
+
+
+def language_of(path: str) -> Language | None:
+    """Name the language of a file of tests; None for other files."""
+    return next((language for language in LANGUAGES if language.files.search(path)), None)
+
+
+def masked(language: Language, text: str) -> str:
+    """Blank strings and comments, so that what is left is code; every character keeps its place."""
+    return language.strings.sub(lambda found: _blank(found[0]), text)
+
+
+def _blank(text: str) -> str:
+    quote = text[0] if text[0] in "\"'`" else " "
+    body = re.sub(r"[^\n]", " ", text)
+    return quote + body[1:-1] + quote if len(body) > 1 and text[-1] == text[0] else body
