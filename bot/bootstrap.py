@@ -4,7 +4,7 @@ import os
 import random
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,11 +24,12 @@ from bot.sandbox.base import Access, Place, Sandbox
 from bot.sandbox.choose import Chosen
 from bot.settings.catalogue import load_catalogue
 from bot.settings.load import NO_SANDBOX, environment, load_server, secret_values, take_secrets
+from bot.settings.policy import Policy, file_of
 from bot.settings.resolve import RunSettings
 from bot.settings.server import ServerSettings
 from bot.store.base import DeliveryStore, TaskStore
-from bot.tasks.desk import Desk, Publisher, Shelter
-from bot.tools.base import FileLedger, Tool, ToolContext, Toolset
+from bot.tasks.desk import Desk, Permits, Publisher, Shelter
+from bot.tools.base import Ci, FileLedger, Tool, ToolContext, Toolset
 from bot.workspace.base import Opened, Workspaces
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ WORK_TREE = "/work/tree"
 """Where commands find every task's tree, if the sandbox can choose: what a set-up makes then fits the next task too."""
 _SELF_TESTS = 1000
 """Uids for self-tests, so that two servers that start at once do not end each other's."""
-Bind = Callable[[Sequence[Tool], Sandbox, FileLedger], Toolset]
+Bind = Callable[[Sequence[Tool], Sandbox, FileLedger, Ci | None], Toolset]
 
 
 def now() -> datetime:
@@ -247,14 +248,28 @@ def offered_tools(settings: RunSettings) -> Sequence[Tool]:
     return standard_tools(command_s=settings.limits.command_s, checks=settings.checks, network=settings.network)
 
 
-def bind(tools: Sequence[Tool], sandbox: Sandbox, ledger: FileLedger) -> Toolset:
-    """Bind tools to one place."""
+def bind(tools: Sequence[Tool], sandbox: Sandbox, ledger: FileLedger, ci: Ci | None) -> Toolset:
+    """Bind tools to one place, and to CI."""
     from bot.tools.toolset import StandardToolset
 
-    return StandardToolset(tools, ToolContext(sandbox, ledger))
+    return StandardToolset(tools, ToolContext(sandbox, ledger, ci))
 
 
-def make_desk(
+def load_policies(settings: ServerSettings) -> Mapping[str, Policy]:
+    """Read the policies, the operator's own file in front.
+
+    Raises:
+        OperatorError: as `bot.agent.policy.load`, and where the named one is not there.
+    """
+    from bot.agent.policy import load as load_file
+
+    policies = load_file(file_of(settings.policy))
+    if file_of(settings.policy) is None and settings.policy not in policies:
+        raise OperatorError(f"`policy`: there is no {settings.policy!r}; there are {', '.join(sorted(policies))}")
+    return policies
+
+
+def make_desk(  # noqa: PLR0913 - a desk is what all of these are put on
     settings: ServerSettings,
     store: TaskStore,
     publisher: Publisher,
@@ -262,8 +277,13 @@ def make_desk(
     *,
     workspaces: Workspaces | None = None,
     bind_tools: Bind = bind,
+    permits: Permits | None = None,
 ) -> Desk:
-    """Fill a worker's desk."""
+    """Fill a worker's desk.
+
+    Raises:
+        OperatorError: a provider or a policy is not there, or the file of policies is broken.
+    """
     from bot.agent.context.window import Window
     from bot.workspace.prepared import PreparedFolders
 
@@ -281,6 +301,9 @@ def make_desk(
         model=lambda name, tell, meter: make_model(settings, catalogue, name, tell, meter),
         window=lambda name: Window.of(usable_window(settings, catalogue, name), reply_cap(settings, catalogue, name)),
         price_usd=price(settings, catalogue),
+        policies=load_policies(settings),
+        minimum=settings.sandbox.min,
+        permits=permits,
         environments=PreparedFolders(settings.state_dir),
         clock=now,
     )

@@ -6,6 +6,7 @@ BotError                            everything we raise on purpose
 │   ├── NotAllowed
 │   ├── RepositoryConfigError
 │   └── TaskRefused
+├── RunEnding                       the task's run is about to end: what is asked is done behind it
 ├── OperatorError                   printed at start (exit 4); at run time logged, health turns red
 ├── ToolError                       goes back to the model as a failed result; the run goes on
 │   └── MalformedCall               the call could not be read: nothing was tried
@@ -66,6 +67,12 @@ class RepositoryConfigError(UserError):
 
 class TaskRefused(UserError):
     """A task that cannot be done here, as one on a pull request from a fork."""
+
+
+class RunEnding(BotError):
+    """The task's run is about to end, and what is asked can be done behind it."""
+
+    retryable = True
 
 
 class OperatorError(BotError):

@@ -19,6 +19,7 @@ from bot.tasks.inlet import Inlet
 from bot.tasks.intake import Intake
 from bot.tasks.liveness import Liveness
 from bot.tasks.on_github import GitHubPublisher
+from bot.tasks.repairs import Repairs
 
 DRAIN_S = 30.0
 """Seconds that steps in flight have at a shutdown."""
@@ -62,7 +63,8 @@ def make_server(
         around: wraps the engine, for tests that end the process at a chosen step.
     """
     stores, app = bootstrap.open_stores(settings), bootstrap.make_app(settings)
-    publisher = GitHubPublisher(stores.tasks, app, settings, shelter=bootstrap.shelter(chosen))
+    repairs = Repairs(stores.tasks, settings, bootstrap.now)
+    publisher = GitHubPublisher(stores.tasks, app, settings, shelter=bootstrap.shelter(chosen), repairs=repairs)
     desk = bootstrap.make_desk(settings, stores.tasks, publisher, chosen)
     executor = f"{socket.gethostname()}-{os.getpid()}-{bootstrap.new_id()[:8]}"
     url = settings.database_url.get_secret_value() if settings.database_url else None
@@ -83,6 +85,7 @@ def make_server(
         ids=bootstrap.new_id,
         clock=bootstrap.now,
         stop=lambda run_id: desk.stop_of(run_id).set(),
+        repairs=repairs,
     )
     inlet = Inlet(stores.deliveries, intake, bootstrap.now, queued=admission.wake)
     return Server(settings, stores, app, desk, intake, inlet, admission, chosen)

@@ -40,8 +40,10 @@ talk about commands. Adding the label `{label}` to an issue asks for work too, p
 |---|---|
 {rows}
 
-`fix`, `answer` and `stop` need write access to the repository, `status` and `help` read access, asked of GitHub at that
-moment. A second `fix` while it runs is told to the running task. Removing the label, or closing the thread, stops it.
+`status` and `help` need read access to the repository, all others write access, asked of GitHub at that moment. A
+second `fix` while it runs is told to the running task. Removing the label, or closing the thread, stops it. The App's
+own name, as `@issuewright fix`, is another word for the same. [How people decide](approvals.md) tells more of `plan`,
+`approve` and `deny`.
 
 ## In the terminal
 {exits}
@@ -205,7 +207,8 @@ def test_the_example_workflow_is_narrow() -> None:
     assert workflow[True] == {"issues": {"types": ["labeled"]}, "issue_comment": {"types": ["created"]}}
     assert workflow["permissions"] == {}
     (job,) = workflow["jobs"].values()
-    assert job["permissions"] == {"contents": "write", "issues": "write", "pull-requests": "write"}
+    writes = dict.fromkeys(["checks", "contents", "issues", "pull-requests"], "write")
+    assert job["permissions"] == {**writes, "actions": "read", "statuses": "read"}
     assert job["concurrency"]["cancel-in-progress"] is False
     assert "github.event.issue.number" in job["concurrency"]["group"]
     (step,) = job["steps"]

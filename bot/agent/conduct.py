@@ -96,15 +96,18 @@ class Silence:
 
 
 class Finishing:
-    """Knows which checks the model has not run since it last edited a file."""
+    """Knows which checks the model has not run since it last edited a file, and which threads it has not answered."""
 
-    def __init__(self, checks: Sequence[str], found: Sequence[FoundCheck] = ()) -> None:
+    def __init__(self, checks: Sequence[str], found: Sequence[FoundCheck] = (), threads: Sequence[str] = ()) -> None:
         """Begin.
 
         Args:
             checks: commands of the repository's checks; none where the model cannot run commands.
             found: checks that nobody named: what does as much counts too, and texts alone need none.
+            threads: names of the review's threads that have to be answered.
         """
+        self._unanswered = list(threads)
+        self._was_reminded = False
         self._alike = {_plain(check.command): re.compile(check.alike or "(?!)") for check in found}
         self._checks = {_plain(check): check for check in [*checks, *(check.command for check in found)]}
         self._due: set[str] = set()
@@ -115,6 +118,8 @@ class Finishing:
 
         A command may have changed files too, but then it is more often a check than an edit, and counts as none.
         """
+        if output.answer is not None and output.answer.thread in self._unanswered:
+            self._unanswered.remove(output.answer.thread)
         if output.changed:
             is_code = any(not path.endswith(PROSE) for path in output.changed)
             self._due |= {check for check in self._checks if is_code or check not in self._alike}
@@ -126,7 +131,17 @@ class Finishing:
         return check in command or (check in self._alike and self._alike[check].search(command) is not None)
 
     def refusal(self) -> str:
-        """Return why the model may not finish yet, once in a run; empty where it may."""
+        """Return why the model may not finish yet, once in a run for each reason; empty where it may."""
+        return " ".join(filter(None, [self._unchecked(), self._silent()]))
+
+    def _silent(self) -> str:
+        if self._was_reminded or not self._unanswered:
+            return ""
+        self._was_reminded = True
+        listed = ", ".join(self._unanswered)
+        return f"Not finished yet: {listed} of the review have no answer. Call `answer_thread` for each, then `finish`."
+
+    def _unchecked(self) -> str:
         if self._was_refused or not self._due:
             return ""
         self._was_refused = True

@@ -1,4 +1,4 @@
-"""Plan and Act: what each may use, how it is told to work, and when a plan waits for people."""
+"""Plan, Act and Ask: what each may use, how it is told to work, and when a plan waits for people."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from bot.agent.prompts import render
 from bot.domain.proposal import Proposal
 from bot.domain.protected import is_protected
 from bot.domain.task import Mode
+from bot.tools.answer_thread import NAME as ANSWER_THREAD
 from bot.tools.base import Tool
 
 PROPOSE = "propose_plan"
@@ -20,7 +21,7 @@ class Phase:
     """One way of going about a task."""
 
     name: str
-    """`plan` or `act`; also the prompt's."""
+    """`plan`, `act` or `ask`; also the prompt's."""
     ending: str
     """The tool that ends it."""
 
@@ -34,15 +35,24 @@ class Phase:
         """What a reply without a call is answered with."""
         return f"Your last reply called no tool. Go on with the task, or call `{self.ending}` if you are done."
 
-    def of(self, tools: Sequence[Tool]) -> list[Tool]:
-        """Choose the tools that are offered: to a plan none that changes anything, nor what belongs to the work."""
-        if self is PLAN:
-            return [tool for tool in tools if tool.reads_only and tool.spec.name not in OF_WORK]
-        return [tool for tool in tools if tool.spec.name != PROPOSE]
+    def of(self, tools: Sequence[Tool], *, reviewed: bool = False) -> list[Tool]:
+        """Choose the tools that are offered: but for the work none that changes anything, nor what belongs to it.
+
+        Args:
+            tools: all of them.
+            reviewed: whether there are threads of a review to answer.
+        """
+        if self is ACT:
+            left_out = {PROPOSE} if reviewed else {PROPOSE, ANSWER_THREAD}
+            return [tool for tool in tools if tool.spec.name not in left_out]
+        left_out = {*OF_WORK, PROPOSE, ANSWER_THREAD} - {self.ending}
+        return [tool for tool in tools if tool.reads_only and tool.spec.name not in left_out]
 
 
 PLAN = Phase("plan", PROPOSE)
 ACT = Phase("act", FINISH)
+ASK = Phase("ask", FINISH)
+"""A question of a person is answered; nothing is changed."""
 
 
 def mode_of(configured: Mode, *, commanded: bool, goes_on: bool) -> Mode:

@@ -3,13 +3,14 @@
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from bot.agent.shell import Script, parse
-from bot.agent.wrappers import Command, Word
+from bot.agent.wrappers import Command, Word, past_options_of_git
 from bot.domain.protected import is_protected
+from bot.domain.request import paths_of
 from bot.sandbox.base import Level
 from bot.settings.policy import COMMAND_TOOL, Policy, Rule, Verdict, load_policies
 
@@ -18,7 +19,7 @@ _LEVELS: Sequence[Level] = ("bubblewrap", "landlock", "none")
 """The strongest first."""
 _NOWHERE = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 """What may be written to by a command that changes nothing."""
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Delete|Update) File|Move to):(.*)$", re.MULTILINE)
+_HERE = re.compile(r"^(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)(?=/|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def _judge(title: str, policy: Policy, call: _Call, place: Surroundings) -> Judg
     name, arguments, script = call
     rules = [(f"{title}[{index}]", rule) for index, rule in enumerate(policy.rules) if name in rule.tool]
     if script is None:
-        paths = tuple(_paths(arguments))
+        paths = tuple(paths_of(arguments))
         return _decided(title, policy, [one for one in rules if _fits_paths(one[1], paths)])
     # What is allowed only because a sandbox holds it, is not where none does.
     loose = [] if place.contained else [Judgement("ask", "the sandbox is too weak to hold it", f"{title}.otherwise")]
@@ -151,8 +152,13 @@ def _touches(rule: Rule, path: str) -> bool:
 
 
 def _fits_command(rule: Rule, command: Command, at: str, root: str) -> bool:
-    changes = [one.target for one in command.redirections if one.writes and one.target.text not in _NOWHERE]
+    changes = [_here(one.target) for one in command.redirections if one.writes and one.target.text not in _NOWHERE]
     allows = rule.verdict == "allow"
+    if not allows:
+        # A rule that allows is about what is written; `git -c` makes git run anything.
+        command, folder = past_options_of_git(command)
+        at = at if folder is None else _below(at, folder.text, root)
+        command = replace(command, words=tuple(map(_here, command.words)))
     # What variables and files a command is given can make it do anything: no rule that allows knows of them.
     if allows and (command.assignments or changes):
         return False
@@ -166,6 +172,14 @@ def _fits_command(rule: Rule, command: Command, at: str, root: str) -> bool:
         return False
     touched = [*changes, *(rest if rule.command else ())]
     return _fits_paths(rule, [path for word in touched for path in _written(word, at, root)])
+
+
+def _here(word: Word) -> Word:
+    """Read where the shell stands, however that is written; what else a variable holds nobody knows."""
+    text, found = _HERE.subn(".", word.text.replace('"', "")) if word.kind == "unknown" else ("", 0)
+    if not found or set(text) & set("$`{"):
+        return word
+    return Word(text, "pattern" if set(text) & set("*?[") else "plain")
 
 
 def _begins(prefix: Sequence[Sequence[str]], command: Command, *, exact: bool) -> bool:
@@ -255,17 +269,12 @@ def _moved(at: str, command: Command, root: str) -> str:
     words = command.words
     if len(words) != 2 or words[0].text != "cd" or words[1].kind != "plain":  # noqa: PLR2004 - `cd` and a place
         return at
-    return _under(words[1].text, root) or posixpath.normpath(posixpath.join(at, words[1].text))
+    return _below(at, words[1].text, root)
+
+
+def _below(at: str, folder: str, root: str) -> str:
+    return _under(folder, root) or posixpath.normpath(posixpath.join(at, folder))
 
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _paths(arguments: Mapping[str, object]) -> Iterator[str]:
-    """Give the paths that a tool's arguments name, those of a patch included."""
-    for key in ("path", "target"):
-        if path := _text(arguments.get(key)):
-            yield posixpath.normpath(path)
-    for path in _PATCHED.findall(_text(arguments.get("patch"))):
-        yield posixpath.normpath(path.strip())

@@ -173,6 +173,22 @@ def change_plan(task_id: str, words: str) -> str:
     return f"{asked}\n{fence(task_id, 'request', words)}"
 
 
+def revise_plan(task_id: str, plan: str, words: str, talk: Sequence[str] = ()) -> str:
+    """Tell who plans of the plan that stands before the people, and what one of them wants of it."""
+    wanted = fence(task_id, "request", words)
+    asked = f"A person wants it changed:\n{wanted}" if words else "A person wants another one."
+    standing = f"This plan stands before the people:\n{fence(task_id, 'plan', plan)}"
+    questions = fence(task_id, "questions", "\n\n".join(talk))
+    told = f"What people asked about it:\n{questions}\n" if talk else ""
+    return f"{standing}\n{told}{asked}\nCall `propose_plan` with the whole plan."
+
+
+def question_about(task_id: str, question: str, plan: str) -> str:
+    """Tell the model what a person asks, and of the plan that stands before the people, where one does."""
+    standing = f"This plan stands before the people:\n{fence(task_id, 'plan', plan)}\n\n" if plan else ""
+    return f"{standing}A person asks:\n{fence(task_id, 'question', question)}\nAnswer with `finish`."
+
+
 def nested_rules(task_id: str, rules: str) -> str:
     """Tell what holds for one folder, with the first file of it that the model comes to.
 
@@ -238,8 +254,12 @@ def _memory_told(assignment: Assignment) -> str:
 def _ask(assignment: Assignment) -> str:
     if assignment.request and assignment.plan:
         return f"What a person says to the plan:\n{fence(assignment.task_id, 'request', assignment.request)}"
-    if assignment.asked:
+    if assignment.plan and assignment.asked:
         return "What to do: carry the plan out."
+    if assignment.asked:
+        # Earlier runs ended before a model heard of it.
+        asked = "\n\n".join(filter(None, [*assignment.asked, assignment.request]))
+        return f"What to do:\n{fence(assignment.task_id, 'request', asked)}"
     if assignment.request:
         return f"What to do:\n{fence(assignment.task_id, 'request', assignment.request)}"
     return f"What to do: resolve this {assignment.kind}."

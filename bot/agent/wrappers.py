@@ -155,6 +155,22 @@ def unwrapped(command: Command, wrapper: Wrapper) -> Command | None:
     return Command((*inner, *more), tuple(assignments), command.redirections)
 
 
+_GIT_VALUED = frozenset({"-C", "-c", "--attr-source", "--config-env", "--git-dir", "--namespace", "--work-tree"})
+
+
+def past_options_of_git(command: Command) -> tuple[Command, Word | None]:
+    """Leave out what stands before git's own command, as in `git -C a push`; return where `-C` leads too."""
+    words = command.words
+    if not words or words[0].text.rpartition("/")[2] != "git":
+        return command, None
+    place, folder = 1, None
+    while place < len(words) and words[place].text.startswith("-"):
+        if words[place].text == "-C" and place + 1 < len(words):
+            folder = words[place + 1]
+        place += 2 if words[place].text in _GIT_VALUED else 1
+    return replace(command, words=(words[0], *words[place:])), folder
+
+
 def started_by_find(command: Command) -> Iterator[Command]:
     """Give the commands that `find` starts for what it finds."""
     inner: list[Word] | None = None

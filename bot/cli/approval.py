@@ -24,6 +24,7 @@ class Approval:
         self._mode = mode
         self._screen = screen
         self._lock = asyncio.Lock()
+        self._permitted: set[tuple[str, str]] = set()
         self.stop = asyncio.Event()
         """Set when the person wants the end, and no further question."""
 
@@ -37,6 +38,25 @@ class Approval:
         if reads_only or name == "finish" or self._mode == "all":
             return False
         return self._mode == "never" or name in COMMANDS
+
+    async def permits(self, name: str, arguments: str, why: str) -> str:
+        """Ask because of the policy, whatever was chosen at the start; returns why not, empty for a yes.
+
+        Args:
+            name: of the tool.
+            arguments: as they are handed to it.
+            why: the policy asks.
+        """
+        why_not = await self.ask(name, arguments, about=f"({why}) ")
+        if why_not is None:
+            self._permitted.add((name, arguments))
+        return why_not or ""
+
+    def permitted(self, name: str, arguments: str) -> bool:
+        """Whether this very call was allowed just now; true once."""
+        known = (name, arguments) in self._permitted
+        self._permitted.discard((name, arguments))
+        return known
 
     async def ask(self, name: str, arguments: str, *, about: str = "") -> str | None:
         """Ask; None means yes, else why not.
@@ -124,6 +144,8 @@ class Asking:
 
     async def call(self, turn: int, index: int, name: str, arguments: str) -> ToolOutput:
         """Ask where that is needed, then call."""
+        if self._approval.permitted(name, arguments):
+            return await self._inner.call(turn, index, name, arguments)
         wanted, without = _wanted(arguments)
         # Where nobody is there the tool itself says so, and what to do instead.
         wanted = wanted and sys.stdin.isatty()

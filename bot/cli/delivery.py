@@ -12,10 +12,12 @@ from bot.sandbox.choose import Chosen
 from bot.settings.resolve import RunSettings
 from bot.settings.server import ServerSettings
 from bot.store.base import Delivery
-from bot.tasks.intake import Handled, Intake
+from bot.tasks.gates import nobody
+from bot.tasks.intake import Intake
 from bot.tasks.liveness import Liveness
 from bot.tasks.on_github import GitHubPublisher
 from bot.tasks.oneshot import OneShot
+from bot.tasks.orders import Handled
 from bot.tools.base import Tool
 
 ASK = "ask_person"
@@ -55,7 +57,8 @@ async def play(
         served: whether people can say more later that finds this run; a job knows nothing of the one before.
     """
     publisher = GitHubPublisher(stores.tasks, app, settings, shelter=bootstrap.shelter(chosen), answerable=served)
-    desk = bootstrap.make_desk(settings, stores.tasks, publisher, chosen)
+    permits = None if served else nobody
+    desk = bootstrap.make_desk(settings, stores.tasks, publisher, chosen, permits=permits)
     if not served:
         desk = replace(desk, tools=_unasking)
     intake = Intake(

@@ -192,6 +192,35 @@ def models(config: Config = None, json: Json = False) -> None:
 
 
 @app.command()
+def tasks(
+    config: Config = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many tasks, the newest first.")] = 50,
+    waiting: Annotated[bool, typer.Option("--waiting", help="Only those that wait for a person.")] = False,
+    json: Json = False,
+) -> None:
+    """List this server's tasks: how each stands, what it waits for and what it cost."""
+    from bot.cli.tasks import show
+
+    raise typer.Exit(show(config=config, limit=limit, waiting=waiting, as_json=json))
+
+
+@app.command()
+def verify(
+    pull: Annotated[str, typer.Argument(help="The pull request: its URL, or owner/name#number.")],
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Run the checks of a pull request of Issuewright again, before and after its work, and compare with its table.
+
+    Needs `GITHUB_TOKEN`, which only reads, and nothing else of the server that made it. The commands stand in the pull
+    request: they are shown, and run in the sandbox. Exit code 1 says that something differs.
+    """
+    from bot.cli.verify import verify as again
+
+    raise typer.Exit(again(pull, config=config, as_json=json))
+
+
+@app.command()
 def ci(
     config: Config = None,
     model: Annotated[str | None, typer.Option(help="The model, as anthropic:NAME.")] = None,

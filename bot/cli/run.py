@@ -32,7 +32,7 @@ from bot.tasks.on_terminal import TerminalPublisher
 from bot.tasks.oneshot import OneShot
 from bot.tasks.progress import stopped
 from bot.tasks.standing import Standing, stand
-from bot.tools.base import FileLedger, Tool, Toolset
+from bot.tools.base import Ci, FileLedger, Tool, Toolset
 from bot.workspace.base import Origin, Workspace
 from bot.workspace.git import Git
 from bot.workspace.local import Place, fetch_back, place_of, uncommitted
@@ -244,8 +244,8 @@ class _Work:
         async def no_token() -> str | None:
             return None
 
-        def bind(tools: Sequence[Tool], place: Sandbox, ledger: FileLedger) -> Toolset:
-            return Asking(bootstrap.bind(tools, place, ledger), approval, tools)
+        def bind(tools: Sequence[Tool], place: Sandbox, ledger: FileLedger, ci: Ci | None) -> Toolset:
+            return Asking(bootstrap.bind(tools, place, ledger, ci), approval, tools)
 
         key = f"local-{hashlib.sha256(str(place.root).encode()).hexdigest()[:16]}"
         publisher = TerminalPublisher(
@@ -257,7 +257,15 @@ class _Work:
             prompt=approval.line,
         )
         workspaces = bootstrap.make_checkout(settings) if in_place else bootstrap.make_workspaces(settings)
-        return bootstrap.make_desk(settings, stores.tasks, publisher, chosen, workspaces=workspaces, bind_tools=bind)
+        return bootstrap.make_desk(
+            settings,
+            stores.tasks,
+            publisher,
+            chosen,
+            workspaces=workspaces,
+            bind_tools=bind,
+            permits=approval.permits,
+        )
 
 
 def _number(repo: Path) -> int:

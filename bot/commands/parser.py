@@ -12,15 +12,33 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from bot.commands import catalogue
-from bot.domain.command import Answer, Command, Fix, Help, Status, Stop
+from bot.domain.command import (
+    Answer,
+    Approve,
+    Ask,
+    Budget,
+    Check,
+    ChooseModel,
+    Command,
+    Deny,
+    Fix,
+    Help,
+    Plan,
+    Retry,
+    Status,
+    Stop,
+    Update,
+)
 from bot.errors import CommandError
-from bot.github import comments, questions
+from bot.github import commanding, comments
 
 _ZERO_WIDTH = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\xad"
 _STRUCTURE_LIMIT = 4_096
 """Characters whose Markdown is read: what decides lies at the start, and hostile text gets no more time."""
 _HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@\-]{0,127}")
+_HASH = re.compile(r"[0-9A-Fa-f]{8,64}")
+_DOLLARS = re.compile(r"[0-9]{1,4}(\.[0-9]{1,2})?")
 
 # Blocks alone: words within a paragraph are compared as they were typed, so an escape or entity makes no command.
 _BLOCKS = MarkdownIt("commonmark").enable("table")
@@ -87,14 +105,48 @@ def _command(rest: str, following: str, word: str) -> Command:
         guess = _similar(name, catalogue.NAMES)
         raise CommandError(comments.unknown_command(name, word=word, did_you_mean=guess, known=catalogue.NAMES))
     # What begins with dashes is text where all that is taken is text.
-    model, rest = (None, rest) if entry.takes_text and not entry.options else _options(rest, entry, word)
+    options, rest = ({}, rest) if entry.takes and not entry.options else _options(rest, entry, word)
+    return _made(entry, options, rest.strip(), f"{rest}\n{following}".strip(), word)
+
+
+def _made(entry: catalogue.Entry, options: dict[str, str], line: str, words: str, word: str) -> Command:  # noqa: C901, PLR0911, PLR0912 - one case for each command
+    """Make the command of an entry.
+
+    Args:
+        entry: what was asked for.
+        options: their values.
+        line: what follows on the first line.
+        words: the same with all lines behind it.
+        word: the command word.
+    """
     match entry.name:
         case "fix":
-            return Fix(f"{rest}\n{following}".strip(), model)
+            return Fix(words, options.get(catalogue.MODEL.name))
+        case "plan":
+            return Plan(words)
+        case "approve":
+            return _approve(line, entry.usage(word))
+        case "deny":
+            first, reason = _split(words)
+            return Deny(first.lower(), reason) if _HASH.fullmatch(first) else Deny(None, words)
+        case "ask" | "answer" if not words:
+            raise CommandError(commanding.nothing_said(entry.name, usage=entry.usage(word)))
+        case "ask":
+            return Ask(words)
         case "answer":
-            if not (words := f"{rest}\n{following}".strip()):
-                raise CommandError(questions.no_answer(word))
             return Answer(words)
+        case "retry":
+            return Retry(catalogue.FRESH.name in options)
+        case "update":
+            return Update()
+        case "check":
+            return Check()
+        case "budget":
+            return _budget(line, entry.usage(word))
+        case "model":
+            if not _MODEL.fullmatch(line):
+                raise CommandError(commanding.bad_model(line, usage=entry.usage(word)))
+            return ChooseModel(line)
         case "stop":
             return Stop()
         case "status":
@@ -103,32 +155,52 @@ def _command(rest: str, following: str, word: str) -> Command:
             return Help()
 
 
+def _approve(line: str, usage: str) -> Approve:
+    """Read what is approved; words of any other kind are no hash, and nobody guesses what was meant."""
+    first, rest = _split(line)
+    if first.casefold() == "always" and rest:
+        return Approve(always=rest)
+    if line and (rest or not _HASH.fullmatch(first)):
+        raise CommandError(commanding.bad_hash(line, usage=usage))
+    return Approve(first.lower() or None)
+
+
+def _budget(line: str, usage: str) -> Budget:
+    value = line.removeprefix("$").removesuffix("USD").removesuffix("usd").strip()
+    if not _DOLLARS.fullmatch(value) or not float(value):
+        raise CommandError(commanding.bad_budget(line, usage=usage))
+    return Budget(float(value))
+
+
 def _split(text: str) -> tuple[str, str]:
     """Split off the first word."""
     first, rest = [*text.split(maxsplit=1), "", ""][:2]
     return first, rest
 
 
-def _options(rest: str, entry: catalogue.Entry, word: str) -> tuple[str | None, str]:
-    """Take the options from before the text: (model, text)."""
-    model: str | None = None
+def _options(rest: str, entry: catalogue.Entry, word: str) -> tuple[dict[str, str], str]:
+    """Take the options from before the text: their values, and the text."""
+    given: dict[str, str] = {}
     usage = entry.usage(word)
+    known = {option.name: option for option in entry.options}
     while rest.startswith("--"):
-        option, rest = _split(rest)
-        if option == "--":
+        written, rest = _split(rest)
+        if written == "--":
             break
-        name, equals, value = option.partition("=")
-        if name not in [known.name for known in entry.options]:
-            guess = _similar(name, [known.name for known in entry.options])
-            raise CommandError(comments.unknown_option(name, usage=usage, did_you_mean=guess))
-        if not equals:
-            value, rest = _split(rest)
-        if model is not None:
+        name, equals, value = written.partition("=")
+        if name not in known:
+            raise CommandError(comments.unknown_option(name, usage=usage, did_you_mean=_similar(name, list(known))))
+        if name in given:
             raise CommandError(comments.bad_option(name, problem="is given twice", usage=usage))
-        if not _MODEL.fullmatch(value):
+        if not known[name].value:
+            if equals:
+                raise CommandError(comments.bad_option(name, problem="takes no value", usage=usage))
+        elif not equals:
+            value, rest = _split(rest)
+        if known[name].value and not _MODEL.fullmatch(value):
             raise CommandError(comments.bad_option(name, problem="needs a model's name", usage=usage))
-        model = value
-    return model, rest
+        given[name] = value
+    return given, rest
 
 
 def _similar(name: str, known: Sequence[str]) -> str | None:

@@ -6,9 +6,16 @@ from datetime import datetime
 from typing import Literal
 
 from bot.domain.ceilings import Whose
-from bot.domain.task import Outcome
+from bot.domain.task import Intent, Outcome
 
-CheckPhase = Literal["before", "after"]
+CheckPhase = Literal["before", "after", "base", "proof", "head"]
+"""Before the first edit; after the work; after it with the base's definition of the checks; the work's tests on the old
+code; on a branch as it stands, without any work.
+"""
+Verdict = Literal["shown", "red", "green", "unclear", "not run"]
+"""What the work's tests say of the old code: they fail there and pass now; they fail there and here; they pass there,
+too; the tests failed there without them; or nobody knows.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +26,9 @@ class RunQueued:
     request: str
     position: int
     """Runs before it in the queue."""
+    intent: Intent = "fix"
+    repair: bool = False
+    """Whether red checks began it in the requester's place, and the words are the harness's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,8 @@ class CheckSkipped:
     reason: str
     """As `the set-up failed`."""
     phase: CheckPhase = "before"
+    found: bool = False
+    """Whether it was found in the project's files, and the repository's file names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,44 @@ class CheckFinished:
     """Head and tail of what it printed."""
     commit: str
     """The commit it ran on."""
+    tree: str = ""
+    """That commit's tree: the same files have the same."""
+    unit: str = ""
+    """What the next four count, as `tests`; empty where the output does not say."""
+    collected: int | None = None
+    passed: int | None = None
+    failed: int | None = None
+    """With those that could not be run."""
+    skipped: int | None = None
+    found: bool = False
+    """Whether it was found in the project's files, and the repository's file names none."""
+    remark: str = ""
+    """Why what it printed of tests is not counted; empty where nothing speaks against that."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionsChanged:
+    """The harness read what the work does to the checks that judge it; that may be nothing."""
+
+    findings: Sequence[Mapping[str, object]]
+    """Each as `path`, `line`, `kind` and `words`."""
+    restored: Sequence[str]
+    """Files that a check of the base's definition takes from the base; empty where there is none."""
+    tests: Sequence[str]
+    """Tests that are new or say something else now, as `path::name`."""
+    complete: bool = True
+    """False where the work ended early, so that no check was run on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProofRun:
+    """The harness put the work's tests on the old code, or says why it did not."""
+
+    verdict: Verdict
+    check: str
+    """The name of the check that ran them; empty where none did."""
+    reason: str = ""
+    """Why they were not run, as `the set-up failed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +185,8 @@ class ToolFinished:
     output: str | None = None
     plan: Sequence[Mapping[str, object]] | None = None
     """The model's plan as it stands behind the call, each line as `text` and `done`; None where the call set none."""
+    answer: Mapping[str, object] | None = None
+    """What is answered in a review thread, as `thread`, `text` and `done`; None where the call answered none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +203,8 @@ class PlanProposed:
     questions: Sequence[str]
     waits: str
     """Why it waits for people, as a sentence; empty where the work begins at once."""
+    hash: str = ""
+    """SHA-256 of what is put to the people, as `proposal.hash_of` gives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +212,56 @@ class QuestionAsked:
     """The model asked the people, and stopped."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRequested:
+    """A call was put to the people, and not made."""
+
+    hash: str
+    """Of the request, all 64 digits."""
+    tool: str
+    shown: str
+    """The command, or what else tells people which call it is, in one line."""
+    why: str
+    """Why people are asked."""
+    rule: str
+    """The rule of the policy that asks; empty where the model itself does."""
+    asked_at: str
+    """ISO 8601 with its zone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDecided:
+    """A person decided about a call."""
+
+    hash: str
+    verdict: Literal["approved", "denied"]
+    by: str
+    """Login; of several who approved, joined by commas."""
+    reason: str = ""
+    """Why it was denied, in the person's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionsAllowed:
+    """A person allowed all calls of a pattern, in this task from here on."""
+
+    tool: str
+    """`run` for commands that begin so; any other for calls that change such paths."""
+    pattern: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActionCarriedOut:
+    """What a person approved was done, once."""
+
+    hash: str
+    by: str
+    """Who approved it."""
+    shown: str
+    is_error: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +284,10 @@ class CommitMade:
     """The internal commit on which the last checks ran, where its files are exactly the same."""
     protected: Sequence[str] = ()
     """Files that it changes and that people decide about."""
+    merges: str = ""
+    """The base branch's commit that it brings in, from which on the work is told apart; empty where it is no merge."""
+    put_from: str = ""
+    """The commit whose change it is, put on top of what others pushed meanwhile; empty where it is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +296,8 @@ class BranchPushed:
 
     branch: str
     sha: str
+    workflows: bool = False
+    """Whether it holds workflows of GitHub Actions, so that more than we see may be about to begin on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +307,14 @@ class PullOpened:
     number: int
     url: str
     updated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RoundAnswered:
+    """The threads of a review were answered."""
+
+    threads: int
+    resolved: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,14 +340,21 @@ Fact = (
     | SetupFinished
     | CheckSkipped
     | CheckFinished
+    | DefinitionsChanged
+    | ProofRun
     | ModelReplied
     | ToolFinished
     | PlanProposed
     | QuestionAsked
+    | ActionRequested
+    | ActionDecided
+    | ActionsAllowed
+    | ActionCarriedOut
     | Notice
     | CommitMade
     | BranchPushed
     | PullOpened
+    | RoundAnswered
     | RunFinished
 )
 
@@ -241,14 +366,21 @@ KINDS: dict[str, type[Fact]] = {
     "setup.finished": SetupFinished,
     "check.skipped": CheckSkipped,
     "check.finished": CheckFinished,
+    "definitions.changed": DefinitionsChanged,
+    "proof.run": ProofRun,
     "model.replied": ModelReplied,
     "tool.finished": ToolFinished,
     "plan.proposed": PlanProposed,
     "question.asked": QuestionAsked,
+    "action.requested": ActionRequested,
+    "action.decided": ActionDecided,
+    "actions.allowed": ActionsAllowed,
+    "action.carried_out": ActionCarriedOut,
     "notice": Notice,
     "commit.made": CommitMade,
     "branch.pushed": BranchPushed,
     "pull.opened": PullOpened,
+    "round.answered": RoundAnswered,
     "run.finished": RunFinished,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}

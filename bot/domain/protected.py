@@ -8,16 +8,26 @@ from fnmatch import fnmatchcase
 PROTECTED = (
     ".github/**",
     ".gitlab-ci.yml",
+    ".gitlab/CODEOWNERS",
+    ".gitmodules",
     "CODEOWNERS",
     "docs/CODEOWNERS",
+    "**/.claude/**",
+    "**/.mcp.json",
     "**/AGENTS.md",
+    "**/AGENTS.override.md",
     "**/CLAUDE.md",
+    "**/CLAUDE.local.md",
     "**/.clinerules",
     "**/.clinerules/**",
     "**/.cursorrules",
     "**/.cursor/**",
+    "**/.junie/**",
+    "**/.windsurfrules",
+    "**/copilot-instructions.md",
+    "**/GEMINI.md",
 )
-"""Patterns as in `.gitignore` with every slash written: workflows and owners, and what agents are told."""
+"""Patterns as in `.gitignore` with all slashes: workflows, owners, submodules, what agents are told and may do."""
 _MARKS = " \t\r\n'\"`"
 _REMARK = re.compile(r"\s*\([^()]*\)$")
 """As in `AGENTS.md (new)`, which a model may well write."""
@@ -25,18 +35,18 @@ _REMARK = re.compile(r"\s*\([^()]*\)$")
 
 def is_protected(path: str) -> bool:
     """Say whether a path of a repository is protected, in whatever case it is written: some file systems see none."""
-    plain = _plain(path)
+    written = plain(path)
     # `fnmatch` lets `*` cross slashes, so `**/` alone needs a second look for the top folder; and a folder counts as
     # what is in it.
     return any(
-        fnmatchcase(written, pattern)
+        fnmatchcase(one, pattern)
         for whole in map(str.casefold, PROTECTED)
         for pattern in (whole, whole.removeprefix("**/"))
-        for written in (plain, f"{plain}/")
+        for one in (written, f"{written}/")
     )
 
 
-def _plain(path: str) -> str:
+def plain(path: str) -> str:
     """Write a path as the repository does, however a model puts it into words; it never leaves the repository."""
     seen = "".join(letter for letter in path if unicodedata.category(letter) != "Cf").strip(_MARKS)
     bare = _REMARK.sub("", seen).strip(_MARKS).replace("\\", "/")

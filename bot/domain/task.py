@@ -9,6 +9,19 @@ from bot.domain.refs import RepositoryRef, ThreadKind
 RunState = Literal["queued", "running", "finished"]
 Mode = Literal["auto", "plan", "act"]
 """`plan`: people approve a plan first. `auto`: a plan is posted, and waits only where it has to. `act`: no plan."""
+PlanAs = Literal["comment", "pull"]
+"""How a plan that waits is put: as a comment, or as a draft pull request that holds it as a file."""
+Ready = Literal["auto", "never"]
+"""Whether a pull request whose checks are green is marked ready for review by itself."""
+Intent = Literal["fix", "plan", "ask", "update", "check"]
+"""What a run is for: `fix` does the work, `plan` makes a plan that waits, `ask` answers a question and changes nothing,
+`update` brings the base branch in, `check` runs the checks alone."""
+ASIDE: frozenset[Intent] = frozenset({"ask", "check"})
+"""What leaves the task as it stands: what waits for people goes on waiting."""
+BESIDE: frozenset[Intent] = ASIDE | {"update"}
+"""Those, and what changes the branch without being work that people asked for in words: it too leaves what waits."""
+REPAIR = "repair:"
+"""Begins the event keys of runs that nobody asked for: red checks of others on the head of our pull request did."""
 Outcome = Literal["done", "failed", "stopped", "waiting", "budget"]
 """How a run ended; `waiting` means that a person has to answer."""
 
@@ -63,13 +76,37 @@ class Run:
     abi: int
     """The version of the workflow's body that this run follows."""
     created_at: datetime
+    commanded: bool = False
+    """Whether a person asked in so many words, and not by a label."""
+    intent: Intent = "fix"
+    usd: float | None = None
+    """The run's own budget in US dollars, where a person gave one."""
+    fresh: bool = False
+    """Whether it begins without what was said and done before it."""
+    requester_id: int = 0
+    """The requester's number on GitHub; 0 where none is known, as at the terminal."""
+    event_key: str = ""
+    """Names what asked for it."""
+    asked_at: datetime | None = None
+    """When it was asked for by GitHub's clock, in whole seconds; None where GitHub did not say."""
 
     @property
     def id(self) -> str:
         """Also the durable workflow's id."""
         return f"{self.task_id}-{self.seq}"
 
+    @property
+    def is_repair(self) -> bool:
+        """Whether red checks began it, and no person."""
+        return self.event_key.startswith(REPAIR)
 
-def branch_name(number: int, task_id: str) -> str:
-    """Name the branch of a task: made by us alone, never from anybody's text."""
-    return f"agent/{number}-{task_id[:8]}"
+
+def branch_name(number: int, task_id: str, afresh: int = 0) -> str:
+    """Name the branch of a task: made by us alone, never from anybody's text.
+
+    Args:
+        number: of the issue.
+        task_id: of the task.
+        afresh: the run that began anew from the base branch; 0 for the task's first branch.
+    """
+    return f"agent/{number}-{task_id[:8]}{f'-{afresh}' if afresh else ''}"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -9,7 +10,7 @@ from typing import Protocol
 import httpx
 import jwt
 
-from bot.errors import GitHubError, OperatorError
+from bot.errors import Forbidden, GitHubError, OperatorError
 from bot.github.payloads import AccessToken
 from bot.github.retry import Timing, server_time
 from bot.github.transport import same_origin
@@ -33,7 +34,12 @@ API_PERMISSIONS: Mapping[str, str] = {
 }
 """What the API calls need; the token of one call covers one repository."""
 GIT_PERMISSIONS: Mapping[str, str] = {"contents": "write", "metadata": "read"}
-"""What a push needs; without `workflows`, so GitHub itself refuses a changed workflow."""
+"""What a push needs; without `workflows`, so GitHub itself refuses a changed workflow that nobody agreed to."""
+THREAD_PERMISSIONS: Mapping[str, str] = {"contents": "write", "metadata": "read", "pull_requests": "write"}
+"""What resolving a review thread and ending a draft need: both ask for `contents` too, which no page of GitHub says.
+
+Source: https://github.com/github/gh-aw/issues/35726, https://github.com/cli/cli/discussions/6924
+"""
 PUBLIC_PERMISSIONS: Mapping[str, str] = {"metadata": "read"}
 
 
@@ -216,12 +222,12 @@ class GivenAuth(OwnHostAuth):
 class Credentials(Protocol):
     """Where a client's authentications come from."""
 
-    def auth(self, repository_id: int | None) -> httpx.Auth:
+    def auth(self, repository_id: int | None, permissions: Mapping[str, str] = API_PERMISSIONS) -> httpx.Auth:
         """Return the authentication for calls on one repository; None for what is public."""
         ...
 
-    async def git_token(self, repository_id: int) -> str:
-        """Return a token for git."""
+    async def git_token(self, repository_id: int, *, workflows: bool = False) -> str:
+        """Return a token for git; one that may change workflows, where that is wanted and can be had."""
         ...
 
 
@@ -235,13 +241,18 @@ class InstallationCredentials:
         self._tokens = tokens
         self._timing = timing
 
-    def auth(self, repository_id: int | None) -> httpx.Auth:
+    def auth(self, repository_id: int | None, permissions: Mapping[str, str] = API_PERMISSIONS) -> httpx.Auth:
         """Return the authentication for calls on one repository; None for what is public."""
-        permissions = PUBLIC_PERMISSIONS if repository_id is None else API_PERMISSIONS
-        return InstallationAuth(self._base_url, self._tokens, self._scope(repository_id, permissions), self._timing)
+        wanted = PUBLIC_PERMISSIONS if repository_id is None else permissions
+        return InstallationAuth(self._base_url, self._tokens, self._scope(repository_id, wanted), self._timing)
 
-    async def git_token(self, repository_id: int) -> str:
+    async def git_token(self, repository_id: int, *, workflows: bool = False) -> str:
         """Return a token for git, of this repository alone."""
+        if workflows:
+            # Without the App's permission GitHub refuses the push itself, and names what is missing.
+            with suppress(Forbidden):
+                wanted = {**GIT_PERMISSIONS, "workflows": "write"}
+                return (await self._tokens.fetch(self._scope(repository_id, wanted))).value
         return (await self._tokens.fetch(self._scope(repository_id, GIT_PERMISSIONS))).value
 
     def _scope(self, repository_id: int | None, permissions: Mapping[str, str]) -> Scope:
@@ -257,11 +268,11 @@ class GivenCredentials:
         self._auth = GivenAuth(base_url, token)
         self._token = token
 
-    def auth(self, repository_id: int | None) -> httpx.Auth:
+    def auth(self, repository_id: int | None, permissions: Mapping[str, str] = API_PERMISSIONS) -> httpx.Auth:
         """Return the one authentication."""
         return self._auth
 
-    async def git_token(self, repository_id: int) -> str:
+    async def git_token(self, repository_id: int, *, workflows: bool = False) -> str:
         """Return the one token."""
         return self._token
 

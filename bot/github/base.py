@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from bot.domain.ci import CiCheck
 from bot.domain.refs import Actor, RepositoryRef
+from bot.github.reviews import Reaction, Reviews
 
 Permission = Literal["admin", "maintain", "write", "triage", "read", "none"]
-Reaction = Literal["eyes", "rocket", "confused", "+1"]
+CheckStatus = Literal["queued", "in_progress", "completed"]
+CheckConclusion = Literal["success", "failure", "neutral", "action_required"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,22 @@ class Issue:
     is_pull: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CheckRun:
+    """A check run of ours on one commit; its name and external id say which."""
+
+    name: str
+    head_sha: str
+    external_id: str
+    status: CheckStatus
+    conclusion: CheckConclusion | None
+    """None until it is completed."""
+    title: str
+    summary: str
+    """Markdown, as is `text`; foreign parts are made harmless before. What is too long is cut."""
+    text: str = ""
+
+
 class GitHub(Protocol):
     """GitHub as one installation (or one Actions job) sees it.
 
@@ -89,8 +108,8 @@ class GitHub(Protocol):
         """Open a pull request."""
         ...
 
-    async def update_pull(self, repository: RepositoryRef, number: int, *, body: str) -> Pull:
-        """Replace a pull request's text."""
+    async def update_pull(self, repository: RepositoryRef, number: int, *, body: str, title: str | None = None) -> Pull:
+        """Replace a pull request's text, and its title where another is given."""
         ...
 
     async def comments(self, repository: RepositoryRef, number: int) -> Sequence[Comment]:
@@ -113,12 +132,52 @@ class GitHub(Protocol):
         """Read a file as of a ref; None where there is none."""
         ...
 
+    async def put_check(self, repository: RepositoryRef, check: CheckRun) -> int:
+        """Make our check run, or bring the one of this name and external id on this commit up to date.
+
+        Returns:
+            Its id.
+
+        Raises:
+            Forbidden: the App has no permission to write checks; the text says so.
+        """
+        ...
+
+    async def ci_status(self, repository: RepositoryRef, ref: str) -> Sequence[CiCheck]:
+        """List the check runs, ours too, and the commit statuses of a commit, by name; of re-runs the newest.
+
+        Two workflows with a job of the same name are two checks.
+
+        Args:
+            repository: of the commit.
+            ref: a commit id, a branch or a tag.
+        """
+        ...
+
+    async def ci_log(self, repository: RepositoryRef, job_id: int) -> str:
+        """Return the log of a job of GitHub Actions: at most 8 MiB of it, without times and escape codes.
+
+        Raises:
+            NotFound: there is no log, or none any more; the text says why.
+        """
+        ...
+
+    @property
+    def reviews(self) -> Reviews:
+        """The operations on reviews of pull requests."""
+        ...
+
     async def clone_url(self, repository: RepositoryRef) -> str:
         """Return the URL for git, without credentials."""
         ...
 
-    async def git_token(self, repository: RepositoryRef) -> str:
-        """Return a token for git, valid for at least five more minutes and only for this repository."""
+    async def git_token(self, repository: RepositoryRef, *, workflows: bool = False) -> str:
+        """Return a token for git, valid for at least five more minutes and only for this repository.
+
+        Args:
+            repository: which.
+            workflows: whether it is to change workflows; without that permission of the App it cannot.
+        """
         ...
 
 

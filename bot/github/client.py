@@ -7,19 +7,23 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Literal, TypeVar
-from urllib.parse import quote
 
 import httpx
 
 from bot import __version__
+from bot.domain.ci import CiCheck
 from bot.domain.refs import Actor, RepositoryRef
 from bot.errors import Conflict, Forbidden, GitHubError, NotFound, OperatorError
 from bot.github import payloads
 from bot.github.auth import AppAuth, Credentials, GivenCredentials, InstallationCredentials, Scope, Tokens
-from bot.github.base import Comment, Issue, Permission, Pull, Reaction
-from bot.github.retry import Patience, Timing
+from bot.github.base import CheckRun, Comment, Issue, Permission, Pull
+from bot.github.calls import Caller, part, read, root
+from bot.github.checks import Checks
+from bot.github.retry import Timing
+from bot.github.review_client import ReviewClient
+from bot.github.reviews import Reaction, Reviews
 from bot.github.transport import MAX_CONCURRENT, Connection, LastingKit, Manners, Query, web_url
-from bot.redaction import masked, register_secret
+from bot.redaction import register_secret
 
 T = TypeVar("T")
 
@@ -34,62 +38,6 @@ _ROLES: dict[str, Permission] = {
 }
 _JOB_ACTOR = Actor(41_898_282, "github-actions[bot]", is_bot=True)
 """The account behind the token of a GitHub Actions job on github.com, which may not ask who it is."""
-_IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE"})
-
-
-class Caller:
-    """Makes the calls of one token's owner: manners, patience, translation.
-
-    Args:
-        connection: the shared pool.
-        manners: how many at a time and how far apart; None for the App's own few calls.
-    """
-
-    def __init__(self, connection: Connection, manners: Manners | None) -> None:
-        self._connection = connection
-        self._manners = manners
-        self._patience = Patience(connection.timing)
-
-    def kit(self, auth: httpx.Auth) -> LastingKit:
-        """Make a client that authenticates so."""
-        return self._connection.kit(auth, self._manners)
-
-    async def send(
-        self,
-        kit: LastingKit,
-        method: str,
-        path: str,
-        *,
-        query: Query | None = None,
-        json: object = None,
-        idempotent: bool = False,
-    ) -> httpx.Response:
-        """Make one call, again where that is right, and return the answer unread.
-
-        Args:
-            kit: from `kit`.
-            method: GET, HEAD, PUT and DELETE may be repeated; others only when `idempotent`.
-            path: below the API's root, its parts quoted.
-            query: after the question mark.
-            json: the body; secrets in it are masked here, whoever wrote them.
-            idempotent: whether a second effect would be no harm.
-        """
-        body = masked(json)
-
-        async def attempt() -> httpx.Response:
-            answer = await kit.arequest(method, path, params=dict(query or {}), json=body)
-            return answer.raw_response
-
-        return await self._patience.persist(attempt, idempotent=idempotent or method in _IDEMPOTENT)
-
-
-def read(response: httpx.Response, made: type[T]) -> T:
-    """Read an answer as one of our types."""
-    try:
-        return payloads.parse(response.content, made)
-    except payloads.BadPayload as error:
-        where = f"{response.request.method} {response.request.url.path}"
-        raise GitHubError(f"{where}: {error}", status=response.status_code) from error
 
 
 class GitHubClient:
@@ -106,6 +54,7 @@ class GitHubClient:
         self._credentials = credentials
         self._identify = identify
         self._web = web
+        self._checks = Checks(caller, credentials)
 
     async def identity(self) -> Actor:
         """Say who we are: the account that our comments carry."""
@@ -113,7 +62,7 @@ class GitHubClient:
 
     async def user(self, login: str) -> Actor:
         """Fetch an account by its login."""
-        response = await self._send(None, "GET", f"/users/{_part(login)}")
+        response = await self._send(None, "GET", f"/users/{part(login)}")
         return _known(payloads.to_actor(read(response, payloads.User)), "account")
 
     async def viewer(self) -> Actor:
@@ -128,7 +77,7 @@ class GitHubClient:
 
     async def permission(self, repository: RepositoryRef, actor: Actor) -> Permission:
         """Fetch the role of a person, by login, and check that the answer is about the same numeric id."""
-        path = f"{_root(repository)}/collaborators/{_part(actor.login)}/permission"
+        path = f"{root(repository)}/collaborators/{part(actor.login)}/permission"
         try:
             role = read(await self._send(repository.id, "GET", path), payloads.Role)
         except NotFound:
@@ -141,19 +90,19 @@ class GitHubClient:
 
     async def issue(self, repository: RepositoryRef, number: int) -> Issue:
         """Fetch one issue."""
-        response = await self._send(repository.id, "GET", f"{_root(repository)}/issues/{number}")
+        response = await self._send(repository.id, "GET", f"{root(repository)}/issues/{number}")
         return _issue(read(response, payloads.Issue))
 
     async def pull(self, repository: RepositoryRef, number: int) -> Pull:
         """Fetch one pull request."""
-        response = await self._send(repository.id, "GET", f"{_root(repository)}/pulls/{number}")
+        response = await self._send(repository.id, "GET", f"{root(repository)}/pulls/{number}")
         return _pull(read(response, payloads.PullRequest))
 
     async def find_pull(self, repository: RepositoryRef, head_branch: str) -> Pull | None:
         """Find the newest pull request, open first, whose head is this branch of the same repository."""
         query: dict[str, str | int] = {"head": f"{repository.owner}:{head_branch}", "state": "all"}
         found: list[Pull] = []
-        async for response in self._pages(repository, f"{_root(repository)}/pulls", query):
+        async for response in self._pages(repository, f"{root(repository)}/pulls", query):
             found += [_pull(pull) for pull in read(response, tuple[payloads.PullRequest, ...])]
         # GitHub leaves the filter out when it cannot read it, and a fork may carry a branch of the same name.
         ours = [pull for pull in found if pull.head_branch == head_branch and pull.head_repository_id == repository.id]
@@ -164,37 +113,38 @@ class GitHubClient:
     ) -> Pull:
         """Open a pull request; never tried again by itself where it may have been opened."""
         json = {"head": head, "base": base, "title": title, "body": body, "draft": draft}
-        response = await self._send(repository.id, "POST", f"{_root(repository)}/pulls", json=json)
+        response = await self._send(repository.id, "POST", f"{root(repository)}/pulls", json=json)
         return _pull(read(response, payloads.PullRequest))
 
-    async def update_pull(self, repository: RepositoryRef, number: int, *, body: str) -> Pull:
-        """Replace a pull request's text."""
-        path = f"{_root(repository)}/pulls/{number}"
-        response = await self._send(repository.id, "PATCH", path, json={"body": body}, idempotent=True)
+    async def update_pull(self, repository: RepositoryRef, number: int, *, body: str, title: str | None = None) -> Pull:
+        """Replace a pull request's text, and its title where another is given."""
+        path = f"{root(repository)}/pulls/{number}"
+        changes = {"body": body} | ({} if title is None else {"title": title})
+        response = await self._send(repository.id, "PATCH", path, json=changes, idempotent=True)
         return _pull(read(response, payloads.PullRequest))
 
     async def comments(self, repository: RepositoryRef, number: int) -> Sequence[Comment]:
         """List all comments of a conversation, oldest first."""
         found: list[Comment] = []
-        async for response in self._pages(repository, f"{_root(repository)}/issues/{number}/comments", {}):
+        async for response in self._pages(repository, f"{root(repository)}/issues/{number}/comments", {}):
             found += [_comment(comment) for comment in read(response, tuple[payloads.Comment, ...])]
         return sorted({comment.id: comment for comment in found}.values(), key=lambda comment: comment.id)
 
     async def comment(self, repository: RepositoryRef, number: int, body: str) -> Comment:
         """Make a comment; never tried again by itself where it may have been made."""
-        path = f"{_root(repository)}/issues/{number}/comments"
+        path = f"{root(repository)}/issues/{number}/comments"
         return _comment(read(await self._send(repository.id, "POST", path, json={"body": body}), payloads.Comment))
 
     async def edit_comment(self, repository: RepositoryRef, comment_id: int, body: str) -> Comment:
         """Replace a comment's text."""
-        path = f"{_root(repository)}/issues/comments/{comment_id}"
+        path = f"{root(repository)}/issues/comments/{comment_id}"
         response = await self._send(repository.id, "PATCH", path, json={"body": body}, idempotent=True)
         return _comment(read(response, payloads.Comment))
 
     async def react(self, repository: RepositoryRef, number: int, comment_id: int | None, content: Reaction) -> None:
         """Put a reaction on an issue or pull request, or on one of its comments; there is at most one of a kind."""
         subject = str(number) if comment_id is None else f"comments/{comment_id}"
-        path = f"{_root(repository)}/issues/{subject}/reactions"
+        path = f"{root(repository)}/issues/{subject}/reactions"
         await self._send(repository.id, "POST", path, json={"content": content}, idempotent=True)
 
     async def read_file(self, repository: RepositoryRef, path: str, ref: str) -> bytes | None:
@@ -202,7 +152,7 @@ class GitHubClient:
         parts = path.split("/")
         if any(part in ("", ".", "..") for part in parts):
             return None
-        where = f"{_root(repository)}/contents/{'/'.join(map(_part, parts))}"
+        where = f"{root(repository)}/contents/{'/'.join(map(part, parts))}"
         try:
             response = await self._send(repository.id, "GET", where, query={"ref": ref})
         except NotFound:
@@ -219,13 +169,30 @@ class GitHubClient:
         except binascii.Error as error:
             raise GitHubError(f"`{path}` came in an encoding that cannot be read") from error
 
+    async def put_check(self, repository: RepositoryRef, check: CheckRun) -> int:
+        """Make our check run, or bring the one of this name and external id on this commit up to date."""
+        return await self._checks.put(repository, check, await self.identity())
+
+    async def ci_status(self, repository: RepositoryRef, ref: str) -> Sequence[CiCheck]:
+        """List the check runs, ours too, and the commit statuses of a commit, by name; of re-runs the newest."""
+        return await self._checks.status(repository, ref, await self.identity())
+
+    async def ci_log(self, repository: RepositoryRef, job_id: int) -> str:
+        """Return the log of a job of GitHub Actions: at most 8 MiB of it, without times and escape codes."""
+        return await self._checks.log(repository, job_id)
+
+    @property
+    def reviews(self) -> Reviews:
+        """The operations on reviews of pull requests."""
+        return ReviewClient(self._caller, self._credentials)
+
     async def clone_url(self, repository: RepositoryRef) -> str:
         """Return the URL for git, without credentials."""
-        return f"{self._web}/{_part(repository.owner)}/{_part(repository.name)}.git"
+        return f"{self._web}/{part(repository.owner)}/{part(repository.name)}.git"
 
-    async def git_token(self, repository: RepositoryRef) -> str:
+    async def git_token(self, repository: RepositoryRef, *, workflows: bool = False) -> str:
         """Return a token for git, valid for at least five more minutes and only for this repository."""
-        return await self._credentials.git_token(repository.id)
+        return await self._credentials.git_token(repository.id, workflows=workflows)
 
     async def _send(
         self,
@@ -370,14 +337,6 @@ async def _identify_token(client: GitHubClient) -> Actor:
         return await client.user(_JOB_ACTOR.login)
     except (Forbidden, NotFound):
         return _JOB_ACTOR
-
-
-def _part(text: str) -> str:
-    return quote(text, safe="")
-
-
-def _root(repository: RepositoryRef) -> str:
-    return f"/repos/{_part(repository.owner)}/{_part(repository.name)}"
 
 
 def _known(value: T | None, what: str) -> T:

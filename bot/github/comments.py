@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from bot.domain.command import Answer, Command, Fix, Help, Status, Stop
+from bot.domain.command import Command, Help, Status, name_of
 from bot.domain.context import ContextMeter, thousands
 from bot.domain.plan import PlanItem, check_boxes
-from bot.github import pieces, text
+from bot.github import evidence, pieces, requests, text
+from bot.github.evidence import EvidenceView
 from bot.settings.repository import PATH
 
 ProgressState = Literal["queued", "working", "done", "failed", "stopped", "waiting", "budget"]
@@ -24,50 +25,7 @@ _PLAN_TEXT = 200
 _SUMMARY_LIMIT = 12_000
 _REQUEST_LIMIT = 4_000
 _CELL_LIMIT = 200
-_OUTPUT_LIMIT = 3_000
 _ENDINGS = {"failed": "Failed", "stopped": "Stopped", "budget": "Budget reached"}
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """One time that the harness ran a check."""
-
-    exit_code: int | None
-    """None where it ran out of time."""
-    seconds: float
-    commit: str
-
-
-@dataclass(frozen=True, slots=True)
-class SetupRow:
-    """How the project was set up: before the work, or again for the checks after it."""
-
-    names: str
-    """The ecosystems, as `python, node`; may be empty."""
-    command: str
-    """What was run; where it failed, the command that did. Empty where there was nothing to run."""
-    exit_code: int | None
-    """None where it ran out of time."""
-    seconds: float
-    cached: bool = False
-    output: str = ""
-    """Head and tail of what the command that failed printed."""
-    remark: str = ""
-    """What could not be set up, as sentences."""
-    changed: Sequence[str] = ()
-    """Files that the work changed, so that the project was set up again; empty before the work."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckRow:
-    """A check of the repository, before and after the work; None where it did not run."""
-
-    name: str
-    command: str
-    before: CheckResult | None = None
-    after: CheckResult | None = None
-    skipped: str = ""
-    """Why it was not run where it might have been."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +77,14 @@ class ProgressView:
     position: int = 0
     """Runs before it in the queue."""
     about_plan: bool = False
+    about_calls: bool = False
+    """Whether it is a call that waits for approval."""
     """Whether it is a plan that waits, and no question in the middle of the work."""
     last_activity: TimelineEntry | None = None
     meter: Meter | None = None
     plan: Sequence[PlanItem] = ()
     """The model's own; its first thirty lines are shown."""
-    setup: Sequence[SetupRow] = ()
-    """The one before the work, and the last one for its checks where the work changed what is set up."""
-    checks: Sequence[CheckRow] = ()
+    evidence: EvidenceView = field(default_factory=EvidenceView)
     timeline: Sequence[TimelineEntry] = ()
     """Oldest first; the last twenty are shown."""
     notices: Sequence[str] = ()
@@ -156,8 +114,7 @@ class PullView:
     files: int = 0
     insertions: int = 0
     deletions: int = 0
-    setup: Sequence[SetupRow] = ()
-    checks: Sequence[CheckRow] = ()
+    evidence: EvidenceView = field(default_factory=EvidenceView)
     commands: Sequence[CommandRow] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     notices: Sequence[str] = ()
@@ -177,12 +134,12 @@ def progress(view: ProgressView) -> str:
     if view.plan:
         shown = [PlanItem(text.cell(pieces.shorten(item.text, _PLAN_TEXT)), item.done) for item in view.plan]
         parts.append(f"**Plan** of the model\n\n{check_boxes(shown[:_PLAN_LINES])}")
-    parts += map(_setup, view.setup)
-    if view.checks:
-        parts.append("**Checks**, run by Issuewright itself\n\n" + _check_table(view.checks))
+    if view.evidence.checks:
+        parts.append("**Checks**, run by Issuewright itself")
+    parts += evidence.short(view.evidence)
     if view.timeline:
         parts.append(_timeline(view.timeline))
-    parts.append(_next_steps(view))
+    parts.append(next_steps(view))
     return text.cut("\n\n".join(parts), tail=view.marker)
 
 
@@ -203,7 +160,7 @@ def pull_body(view: PullView) -> str:
     if view.summary.strip():
         changed += "\n\n" + pieces.word_of_model(view.meter.model, view.summary, _SUMMARY_LIMIT)
     parts.append(changed)
-    parts.append("### Evidence\n\n" + _evidence(view))
+    parts.append("### Evidence\n\n" + evidence.section(view.evidence))
     if view.commands:
         parts.append(_command_details(view.commands))
     parts.append(_meter(view.meter))
@@ -211,7 +168,8 @@ def pull_body(view: PullView) -> str:
         parts.append(_setting_details(view.settings))
     further = f"Comment `{pieces.plain(view.word)} fix <what to change>` for a further commit on this branch."
     parts.append(f"{_shut_in(view.sandbox)} {further}")
-    return text.cut("\n\n".join(parts), tail=view.marker)
+    hidden = "\n".join(filter(None, [evidence.block(view.evidence), view.marker]))
+    return text.cut("\n\n".join(parts), tail=hidden)
 
 
 def _shut_in(level: str) -> str:
@@ -224,12 +182,12 @@ def _shut_in(level: str) -> str:
             return f"Commands ran in the sandbox `{pieces.plain(level)}`."
 
 
-def commit_message(subject: str, body: str, *, number: int, task_id: str) -> str:
-    """Write a commit message: one line, the model's words without power, and where it came from."""
+def commit_message(subject: str, body: str, *, number: int, task_id: str, by: str = "") -> str:
+    """Write a commit message: one line, the model's words without power, where it came from, and `co_author`."""
     line = text.title(text.neutralise_commit(subject), fallback="Apply changes", limit=72)
     words = text.neutralise_commit(pieces.shorten(body, _REQUEST_LIMIT))
     origin = [f"Issuewright-Task: {task_id}", *([f"Issuewright-Thread: #{number}"] if number else [])]
-    return "\n\n".join(filter(None, [line, words, "\n".join(origin)])) + "\n"
+    return "\n\n".join(filter(None, [line, words, "\n".join(filter(None, [*origin, by]))])) + "\n"
 
 
 def help_text(word: str, label: str, entries: Sequence[tuple[str, str]]) -> str:
@@ -267,7 +225,7 @@ def nothing_to_stop(word: str) -> str:
 
 def not_allowed(login: str, command: Command, permission: str) -> str:
     """Refuse a person who may not do this."""
-    needs = "write" if isinstance(command, Fix | Answer | Stop) else "read"
+    needs = "read" if isinstance(command, Status | Help) else "write"
     return (
         f"{pieces.person(login)} may not use `{name_of(command)}` here: it needs {needs} access to this repository,"
         f" and the role is `{pieces.plain(permission)}`. A maintainer can give access, or the command in their place."
@@ -328,21 +286,6 @@ def thread_closed(word: str) -> str:
     return f"This thread is closed. Reopen it and comment `{pieces.plain(word)} fix` again."
 
 
-def name_of(command: Command) -> str:
-    """Name a command as people write it."""
-    match command:
-        case Fix():
-            return "fix"
-        case Answer():
-            return "answer"
-        case Stop():
-            return "stop"
-        case Status():
-            return "status"
-        case Help():
-            return "help"
-
-
 def _state_line(view: ProgressView) -> str:
     reason = f" {pieces.sentence(view.reason)}" if view.reason else ""
     match view.state:
@@ -354,11 +297,17 @@ def _state_line(view: ProgressView) -> str:
         case "done":
             return f"**Done**: {_pull_link(view) or 'nothing had to be changed'}.{reason}"
         case "waiting":
-            return f"**{'A plan waits' if view.about_plan else 'Waiting for an answer'}**.{reason}"
+            return f"**{_waiting(view)}**.{reason}"
         case "failed" | "stopped" | "budget":
             link = _pull_link(view)
             kept = f" What was done so far is in {link}." if link else ""
             return f"**{_ENDINGS[view.state]}**.{reason}{kept}"
+
+
+def _waiting(view: ProgressView) -> str:
+    if view.about_calls:
+        return "Waiting for approval"
+    return "A plan waits" if view.about_plan else "Waiting for an answer"
 
 
 def _last_activity(entry: TimelineEntry | None) -> str:
@@ -367,12 +316,15 @@ def _last_activity(entry: TimelineEntry | None) -> str:
     return f" Last activity {pieces.clock(entry.at)}: {_cell(entry.text)}"
 
 
-def _next_steps(view: ProgressView) -> str:
+def next_steps(view: ProgressView) -> str:
+    """Say what people can do now."""
     word = pieces.plain(view.word)
     match view.state:
         case "queued" | "working":
             return f"`{word} stop` ends it and keeps what was done; `{word} fix <text>` adds to the request."
         case "waiting":
+            if view.about_calls:
+                return requests.how_to_approve(word)
             return pieces.how_to_decide(word) if view.about_plan else pieces.how_to_answer(word)
         case "done" if view.pull_number is not None:
             return f"Review the pull request; `{word} fix <text>` on it asks for a further commit."
@@ -412,56 +364,6 @@ def _diff_stat(view: PullView) -> str:
     return f"{last}{files} changed, {added} added, {removed} removed."
 
 
-def _evidence(view: PullView) -> str:
-    setup = [*map(_setup, view.setup)]
-    if not view.checks:
-        none = "This repository names no checks and none was recognised, so nothing shows that the change works."
-        return "\n\n".join([none, *setup])
-    if all(check.before is None and check.after is None and check.skipped for check in view.checks):
-        said = "No check was run, so nothing shows that the change works."
-    else:
-        said = "These checks were run by Issuewright itself, not by the model."
-    return "\n\n".join([said, *setup, _check_table(view.checks)])
-
-
-def _setup(row: SetupRow) -> str:
-    """Say how the set-up went; what failed is shown with the end of its output."""
-    remark = f" {pieces.sentence(row.remark)}" if row.remark else ""
-    since = f", since the work changed {pieces.paths(row.changed)}" if row.changed else ""
-    what = "Set-up again" if row.changed else "Set-up"
-    if row.changed and row.exit_code == 0:
-        remark += f" The checks after the work run {'in what that made' if row.command else 'with nothing set up'}."
-    if not row.command:
-        return f"**{what}**{since}: nothing was run.{remark}"
-    command, took = _code_cell(row.command), f"{row.seconds:.1f} s"
-    if row.exit_code == 0:
-        name = f" of {pieces.plain(row.names)}" if row.names else ""
-        how = f"{command}, as an earlier task left it" if row.cached else f"{command} in {took}"
-        return f"**{what}**{name}{since}: {how}.{remark}"
-    ended = "ran out of time" if row.exit_code is None else f"ended with exit code {row.exit_code}"
-    failed = f"**{what} failed**{since}: {command} {ended} after {took}.{remark}"
-    if not row.output.strip():
-        return failed
-    shown = text.fence(row.output.strip()[-_OUTPUT_LIMIT:])
-    return f"{failed}\n\n{pieces.details('The end of its output', shown)}"
-
-
-def _check_table(checks: Sequence[CheckRow]) -> str:
-    rows = ["| Check | Command | Exit before | Exit after | Seconds | Commit |", "|---|---|--:|--:|--:|---|"]
-    for check in checks:
-        last = check.after or check.before
-        cells = [
-            _cell(check.name),
-            _code_cell(check.command),
-            _exit(check.before, check.skipped),
-            _exit(check.after, check.skipped),
-            f"{last.seconds:.1f}" if last else "",
-            f"`{pieces.plain(last.commit[:8])}`" if last and last.commit else "",
-        ]
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows)
-
-
 def _command_details(commands: Sequence[CommandRow]) -> str:
     shown = commands[-COMMAND_ROWS:]
     left_out = len(commands) - len(shown)
@@ -485,15 +387,9 @@ def _timeline(entries: Sequence[TimelineEntry]) -> str:
     return pieces.details(f"What happened ({count})", "\n".join(lines))
 
 
-def _exit(result: CheckResult | None, skipped: str) -> str:
-    if result is not None:
-        return pieces.exit_code(result.exit_code)
-    return f"not run: {text.cell(skipped)}" if skipped else "did not run"
-
-
 def _cell(words: str) -> str:
-    return text.cell(pieces.shorten(words, _CELL_LIMIT))
+    return pieces.cell(words, _CELL_LIMIT)
 
 
 def _code_cell(words: str) -> str:
-    return text.cell_code(pieces.shorten(words, _CELL_LIMIT))
+    return pieces.code_cell(words, _CELL_LIMIT)

@@ -35,6 +35,12 @@ def find(text: str, key: bytes) -> tuple[str, str] | None:
     return None
 
 
+def last(text: str) -> str | None:
+    """Return the last mark as it stands, whoever made it; None where there is none."""
+    found = [match[0] for match in _MARKER.finditer(text)]
+    return found[-1] if found else None
+
+
 def strip(text: str) -> str:
     """Make all marks in quoted text plain words, forged ones too."""
     return _OPENING.sub("&lt;!--", text)

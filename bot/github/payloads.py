@@ -103,17 +103,75 @@ class PullRequest(msgspec.Struct, frozen=True):
 
 
 class Comment(msgspec.Struct, frozen=True):
-    """A comment of a conversation."""
+    """A comment of a conversation, or one on a line, which has the latter fields too."""
 
     id: int | None = None
     body: str | None = None
     html_url: str | None = None
     user: User | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    performed_via_github_app: App | None = None
+    pull_request_review_id: int | None = None
+    in_reply_to_id: int | None = None
+    path: str | None = None
+    line: int | None = None
+
+
+class Review(msgspec.Struct, frozen=True):
+    """A review; webhooks have its state in lower case."""
+
+    id: int | None = None
+    state: str | None = None
+    body: str | None = None
+    commit_id: str | None = None
+    submitted_at: str | None = None
+    user: User | None = None
     performed_via_github_app: App | None = None
 
 
+class Change(msgspec.Struct, frozen=True):
+    """What a text was before an edit."""
+
+    before: str | None = msgspec.field(default=None, name="from")
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """What an edit changed, as far as we read it."""
+
+    body: Change | None = None
+
+
+class CheckSuite(msgspec.Struct, frozen=True):
+    """What an App made of one commit; of GitHub Actions each workflow's run has its own, and only webhooks have all."""
+
+    id: int | None = None
+    head_branch: str | None = None
+    head_sha: str | None = None
+    updated_at: str | None = None
+    app: App | None = None
+    pull_requests: tuple[PullRequest, ...] | None = None
+
+
+class WorkflowRun(msgspec.Struct, frozen=True):
+    """A run of a workflow of GitHub Actions; run again it keeps its id."""
+
+    id: int | None = None
+    head_branch: str | None = None
+    head_sha: str | None = None
+    updated_at: str | None = None
+    run_attempt: int | None = None
+    pull_requests: tuple[PullRequest, ...] | None = None
+
+
+class NamedBranch(msgspec.Struct, frozen=True):
+    """A branch on which a commit stands."""
+
+    name: str | None = None
+
+
 class Payload(msgspec.Struct, frozen=True):
-    """One webhook body, as far as we read it."""
+    """One webhook body, as far as we read it; the last four are those of a commit status."""
 
     action: str | None = None
     sender: User | None = None
@@ -122,7 +180,60 @@ class Payload(msgspec.Struct, frozen=True):
     issue: Issue | None = None
     pull_request: PullRequest | None = None
     comment: Comment | None = None
+    review: Review | None = None
+    changes: Changes | None = None
     label: Label | None = None
+    before: str | None = None
+    check_suite: CheckSuite | None = None
+    workflow_run: WorkflowRun | None = None
+    id: int | None = None
+    sha: str | None = None
+    state: str | None = None
+    branches: tuple[NamedBranch, ...] | None = None
+
+
+class CheckOutput(msgspec.Struct, frozen=True):
+    """What a check run says of itself."""
+
+    title: str | None = None
+
+
+class CheckRun(msgspec.Struct, frozen=True):
+    """A check run."""
+
+    id: int | None = None
+    name: str | None = None
+    head_sha: str | None = None
+    external_id: str | None = None
+    status: str | None = None
+    conclusion: str | None = None
+    html_url: str | None = None
+    details_url: str | None = None
+    output: CheckOutput | None = None
+    app: App | None = None
+    check_suite: CheckSuite | None = None
+
+
+class CheckRuns(msgspec.Struct, frozen=True):
+    """A page of the check runs of a commit."""
+
+    check_runs: tuple[CheckRun, ...] | None = None
+
+
+class Status(msgspec.Struct, frozen=True):
+    """A commit status."""
+
+    context: str | None = None
+    state: str | None = None
+    description: str | None = None
+    target_url: str | None = None
+
+
+class CombinedStatus(msgspec.Struct, frozen=True):
+    """The newest status of each context of a commit."""
+
+    sha: str | None = None
+    statuses: tuple[Status, ...] | None = None
 
 
 class AccessToken(msgspec.Struct, frozen=True):
@@ -156,8 +267,9 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class FailureDetail(msgspec.Struct, frozen=True):
-    """One cause of a 422."""
+    """One cause of a 422, or one error of GraphQL, whose `type` says which."""
 
+    type: str | None = None
     resource: str | None = None
     field: str | None = None
     code: str | None = None

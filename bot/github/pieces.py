@@ -56,15 +56,24 @@ def daily_ceiling(whose: Whose, usd: float, until: datetime) -> str:
 def another_budget(word: str, path: str) -> str:
     """Say how to go on with a run that reached its budget, and who sets it."""
     return (
-        f"`{word} fix` goes on with a budget of its own; `{word} fix <text>` says what matters most. The budget is"
-        f" `limits` in `{path}`, and at most what who runs this server allows."
+        f"`{word} fix` goes on with a budget of its own; `{word} fix <text>` says what matters most; `{word} budget"
+        f" <usd>` gives it more. The budget is `limits` in `{path}`, and at most what who runs this server allows."
     )
 
 
-def how_to_decide(word: str) -> str:
-    """Say what people can do about a plan that waits."""
-    otherwise = f"`{word} fix <text>` says what to do otherwise"
-    return f"`{word} fix` lets the work begin; {otherwise}; `{word} stop` drops the plan."
+def how_to_decide(word: str, short: str = "") -> str:
+    """Say what people can do about a plan that waits.
+
+    Args:
+        word: the command word.
+        short: the plan's hash as people write it.
+    """
+    return f"`{word} approve{f' {short}' if short else ''}` lets the work begin; {about_a_plan(word)}"
+
+
+def about_a_plan(word: str) -> str:
+    """Say what people can do about a plan, beside letting it be carried out."""
+    return f"`{word} plan <text>` says what to change; `{word} ask <question>` asks about it; `{word} stop` drops it."
 
 
 def how_to_answer(word: str) -> str:
@@ -91,6 +100,16 @@ def sentence(words: str) -> str:
 def shorten(words: str, limit: int) -> str:
     """Cut words at a number of characters."""
     return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
+
+
+def cell(words: str, limit: int) -> str:
+    """Make foreign words one cell of a table."""
+    return text.cell(shorten(words, limit))
+
+
+def code_cell(words: str, limit: int) -> str:
+    """Make foreign words one cell of a table, in code."""
+    return text.cell_code(shorten(words, limit))
 
 
 def paths(named: Sequence[str]) -> str:

@@ -1,9 +1,11 @@
 """What is put to people on GitHub: a plan before the work, and a question in the middle of it."""
 
+import posixpath
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.domain.protected import is_protected
 from bot.github import pieces, text
 
 _PLAN_LIMIT = 24_000
@@ -27,36 +29,78 @@ class PlanView:
     requester: str = ""
     """Login of who asked for the run, who gets a notification of a plan that waits."""
     word: str = "/agent"
+    hash: str = ""
+    """What names exactly this plan, as people write it; empty only in records of earlier versions."""
+    superseded: str = ""
+    """The same of the plan that stands in its place; empty while this one does."""
 
 
-def plan(view: PlanView) -> str:
-    """Write the comment that holds a plan."""
+def plan(view: PlanView, remark: str = "") -> str:
+    """Write the comment that holds a plan; the remark says what people have to know of how it is put."""
     word = pieces.plain(view.word)
-    waits = f"{_calling(view.requester)}**this plan waits for you.** {pieces.sentence(view.waits)}"
     # How to answer stands before everything that may be long: a comment is cut at its end.
-    parts = [
-        _capital(waits) if view.waits else "**Plan.** The work goes on.",
-        _answers(view, word),
-        pieces.word_of_model(view.model, view.plan, _PLAN_LIMIT),
-    ]
+    if view.superseded:
+        parts = [superseded(view)]
+    elif view.waits:
+        parts = [waiting(view), _answers(view, word)]
+    else:
+        parts = ["**Plan.** The work goes on.", _answers(view, word)]
+    return "\n\n".join([*parts, *([remark] if remark else []), *about(view)])
+
+
+def superseded(view: PlanView) -> str:
+    """Say that another plan stands in its place."""
+    named = f" `{view.hash}`" if view.hash else ""
+    return f"**Superseded.** Plan{named} is no longer to be decided about; plan `{view.superseded}` stands now."
+
+
+def waiting(view: PlanView) -> str:
+    """Call who asked, and say that a plan waits and why."""
+    named = f" `{view.hash}`" if view.hash else ""
+    return _capital(f"{calling(view.requester)}**plan{named} waits for you.** {pieces.sentence(view.waits)}")
+
+
+def about(view: PlanView) -> list[str]:
+    """Tell all of a plan, in parts: the model's words, what it asks, and what it expects."""
+    parts = [pieces.word_of_model(view.model, view.plan, _PLAN_LIMIT)]
     if view.questions:
         listed = [f"{number}. {_line(question)}" for number, question in enumerate(view.questions, 1)]
         parts.append("\n".join(["**Questions**", "", *listed]))
     if view.files:
-        shown = ", ".join(text.code(pieces.shorten(path, 200)) for path in view.files[:_FILES])
-        more = len(view.files) - _FILES
-        parts.append(f"**Files** it expects to change: {shown}{f' and {more} more' if more > 0 else ''}")
+        parts.append(f"**Files** it expects to change: {_named(view.files)}")
     if view.turns is not None:
         parts.append(f"It expects to take {view.turns} turn{'' if view.turns == 1 else 's'}.")
-    return "\n\n".join(parts)
+    return parts
+
+
+def _named(files: Sequence[str]) -> str:
+    """List files as the repository names them; those that are protected come first, all of them, and none is cut."""
+    known = [*dict.fromkeys(posixpath.normpath(path) for path in files)]
+    decided = [path for path in known if is_protected(path)]
+    others = [path for path in known if not is_protected(path)]
+    shown = [*decided, *(pieces.shorten(path, 200) for path in others[:_FILES])]
+    more = len(others) - _FILES
+    return ", ".join(text.code(path) for path in shown) + (f" and {more} more" if more > 0 else "")
 
 
 def _answers(view: PlanView, word: str) -> str:
     if not view.waits:
         return f"`{word} stop` ends the work; `{word} fix <text>` adds to it."
     if view.questions:
-        return f"`{word} answer <text>` answers and lets the work begin; `{word} stop` drops the plan."
-    return pieces.how_to_decide(word)
+        return f"`{word} answer <text>` answers and lets the work begin; {pieces.about_a_plan(word)}"
+    return pieces.how_to_decide(word, view.hash)
+
+
+def answer(asked: str, answered: str, *, model: str) -> str:
+    """Write the comment that answers a person's question.
+
+    Args:
+        asked: in the person's words.
+        answered: in the model's words.
+        model: its name.
+    """
+    shown = text.quote(pieces.shorten(asked, _LINE_LIMIT))
+    return f"{shown}\n\n{pieces.word_of_model(model, answered, _PLAN_LIMIT)}\n\nNothing was changed by this."
 
 
 def question(asked: str, *, model: str, requester: str, word: str) -> str:
@@ -70,14 +114,14 @@ def question(asked: str, *, model: str, requester: str, word: str) -> str:
     """
     return "\n\n".join(
         [
-            _capital(f"{_calling(requester)}**a question**, and the work waits for the answer."),
+            _capital(f"{calling(requester)}**a question**, and the work waits for the answer."),
             f"`{pieces.plain(word)} answer <text>` answers, also over several lines.",
             pieces.word_of_model(model, asked, _PLAN_LIMIT),
         ]
     )
 
 
-def _calling(login: str) -> str:
+def calling(login: str) -> str:
     """Call a person, who then gets a notification; empty for what is no login, as of an App."""
     return f"@{login}: " if re.fullmatch(r"[A-Za-z0-9_-]+", login) else ""
 
@@ -90,11 +134,6 @@ def _capital(line: str) -> str:
 def nothing_asked(word: str) -> str:
     """Refuse an answer where nothing was asked."""
     return f"Nothing waits for an answer here. `{pieces.plain(word)} fix <text>` asks for work."
-
-
-def no_answer(word: str) -> str:
-    """Refuse an answer without words."""
-    return f"The answer is missing: `{pieces.plain(word)} answer <text>`."
 
 
 def _line(words: str) -> str:

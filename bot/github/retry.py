@@ -86,12 +86,14 @@ class Patience:
             await self._wait_for_limit(started)
             try:
                 return await call()
-            except GitHubException as error:
+            except (GitHubException, GitHubError) as error:
                 verdict = judge(error, timing.clock())
                 if isinstance(verdict.error, RateLimited):
                     self._closed_until = timing.monotonic() + verdict.error.retry_after_s
                 wait_s = self._wait(verdict, attempt, idempotent=idempotent)
                 if wait_s is None or timing.monotonic() - started + wait_s > self._deadline_s:
+                    if verdict.error is error:
+                        raise
                     raise verdict.error from error
             attempt += 1
             await timing.sleep(wait_s)
@@ -116,8 +118,12 @@ class Patience:
         await self._timing.sleep(left)
 
 
-def judge(error: GitHubException, now: datetime) -> Verdict:
-    """Translate what the library raised into our own error."""
+def judge(error: GitHubException | GitHubError, now: datetime) -> Verdict:
+    """Translate what the library raised into our own error, which is taken as it is."""
+    if isinstance(error, RateLimited):
+        return Verdict(error, refused=True, asked_wait_s=error.retry_after_s)
+    if isinstance(error, GitHubError):
+        return Verdict(error)
     if isinstance(error, RequestFailed):
         return _judge_answer(error.response.raw_response, now)
     if isinstance(error, RequestError):
@@ -174,6 +180,32 @@ def _judge_answer(response: httpx.Response, now: datetime) -> Verdict:
     if status in (409, 422):
         return Verdict(Conflict(text, status=status))
     return Verdict(GitHubError(text, status=status))
+
+
+def refuse_errors(response: httpx.Response, now: datetime) -> None:
+    """Raise what an answer of GraphQL says went wrong; its status is 200 all the same.
+
+    Source: https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api
+    """
+    try:
+        errors = parse(response.content, Failure).errors
+    except BadPayload as error:
+        raise GitHubUnavailable(f"{_where(response.request)} answered no JSON", status=response.status_code) from error
+    if not errors:
+        return
+    message = message_of(response)
+    text = f"{_where(response.request)} refused: {message}"
+    kinds = {error.type for error in errors if not isinstance(error, str)}
+    if "RATE_LIMITED" in kinds or "secondary rate" in message.lower():
+        raise RateLimited(text, retry_after_s=_limit_wait(response, message, now) or SECONDARY_WAIT_S)
+    if "NOT_FOUND" in kinds:
+        raise NotFound(text)
+    if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
+        raise Forbidden(text)
+    if kinds & {"UNPROCESSABLE", "VALIDATION"}:
+        raise Conflict(text)
+    # Without a kind: a query that is none, or their own failure, for which they always have the same words.
+    raise GitHubUnavailable(text) if message.startswith("Something went wrong") else GitHubError(text)
 
 
 def _limit_wait(response: httpx.Response, message: str, now: datetime) -> float | None:

@@ -31,6 +31,12 @@ _CLOSING = re.compile(
     r"(?:#|GH-|https?://|[\w.\-]+/[\w.\-]+#))",
     re.IGNORECASE,
 )
+_ADDRESS = re.compile(r":(?=//)|www(?=\.)", re.IGNORECASE)
+_LINK = re.compile(r"\](?=:|\((?!(?!//)[\w./#][\w./#\-]*\)))")
+"""What makes a link to elsewhere: a definition, or a target that is not plainly a place of this repository.
+
+A target needs neither `//` nor a name of a protocol that is written out to lead to another host.
+"""
 _TRAILER = re.compile(
     r"^[^\S\n]*(?:[A-Za-z-]+-by|skip-checks|Change-Id|Release-As|BREAKING[ -]CHANGE)[^\S\n]*:.*$\n?",
     re.MULTILINE | re.IGNORECASE,
@@ -46,8 +52,9 @@ def clean(text: str) -> str:
 
 
 def neutralise(text: str) -> str:
-    """Keep the words and take their power: mentions, commands, closing keywords, images, HTML, comments, our marks.
+    """Keep the words and take their power: mentions, commands, closing keywords, images, links, HTML, our marks.
 
+    Which host is ours is not known here, so only relative links stay links; of all others the address can be read.
     Doing it twice changes nothing more.
     """
     text = _ENTITY.sub("&amp;", clean(text))
@@ -55,7 +62,9 @@ def neutralise(text: str) -> str:
     text = _IMAGE.sub("!" + ZERO_WIDTH, text)
     text = _MENTION.sub("@" + ZERO_WIDTH, text)
     text = _COMMAND.sub(r"\1/" + ZERO_WIDTH, text)
-    return _CLOSING.sub(r"\1" + ZERO_WIDTH, text)
+    text = _CLOSING.sub(r"\1" + ZERO_WIDTH, text)
+    text = _ADDRESS.sub(r"\g<0>" + ZERO_WIDTH, text)
+    return _LINK.sub("]" + ZERO_WIDTH, text)
 
 
 def neutralise_commit(text: str) -> str:

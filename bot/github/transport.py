@@ -40,6 +40,11 @@ class Manners(BaseThrottler):
         raise NotImplementedError
         yield
 
+    @property
+    def reads(self) -> "Manners":
+        """The same gate for requests that change nothing, whatever their method, as queries of GraphQL."""
+        return Manners(self._gate, self._timing, write_interval_s=0.0)
+
     @asynccontextmanager
     async def async_acquire(self, request: httpx.Request) -> AsyncGenerator[None, None]:
         """Wait for this request's turn."""
@@ -123,18 +128,25 @@ class Connection:
         through = httpx.Proxy(proxy, ssl_context=trusted if proxy.startswith("https:") else None) if proxy else None
         self._transport = httpx.AsyncHTTPTransport(verify=trusted, proxy=through)
 
-    def kit(self, auth: httpx.Auth, throttler: BaseThrottler | None = None) -> LastingKit:
-        """Make a client that authenticates so; it shares the pool and needs no closing."""
+    def kit(self, auth: httpx.Auth, throttler: BaseThrottler | None = None, *, follow: bool = True) -> LastingKit:
+        """Make a client that authenticates so, and follows redirects or not; it shares the pool, needs no closing."""
         client = httpx.AsyncClient(
             base_url=self.base_url,
             auth=auth,
             headers=self._headers,
             timeout=self._timeout,
-            follow_redirects=True,
+            follow_redirects=follow,
             transport=self._transport,
             event_hooks={"response": [self._mend]},
         )
         return LastingKit(client, throttler)
+
+    def bare(self) -> httpx.AsyncClient:
+        """Make a client without credentials over the same pool, which takes nothing packed; it needs no closing."""
+        headers = {"User-Agent": self._headers["User-Agent"], "Accept-Encoding": "identity"}
+        return httpx.AsyncClient(
+            headers=headers, timeout=self._timeout, follow_redirects=True, max_redirects=3, transport=self._transport
+        )
 
     async def close(self) -> None:
         """Give back the connections."""
@@ -168,6 +180,13 @@ def _trust(ca_bundle: str | None) -> ssl.SSLContext:
 def same_origin(first: httpx.URL, second: httpx.URL) -> bool:
     """Tell whether credentials for one may go to the other."""
     return (first.scheme, first.host, first.port) == (second.scheme, second.host, second.port)
+
+
+def graphql_url(base_url: httpx.URL) -> httpx.URL:
+    """Derive where GraphQL is from where REST is: beside `/api/v3` of a server of one's own, else below the root."""
+    path = base_url.path.rstrip("/")
+    beside = path.removesuffix("/v3") if path.endswith("/api/v3") else path
+    return base_url.copy_with(path=f"{beside}/graphql")
 
 
 def web_url(api_url: str) -> str:

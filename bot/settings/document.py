@@ -23,11 +23,14 @@ _EXAMPLES: dict[str, object] = {
     "limits.tokens": 1_000_000,
     "limits.usd": 1.5,
     "limits.minutes": 30,
+    "policy": "strict",
+    "require_approvals": 2,
     "network": [],
     "parallel_commands": False,
     "setup.run": ["npm ci"],
     "setup.network": ["node"],
     "draft": True,
+    "ready": "never",
 }
 """Values of the example for keys that have no default to show."""
 
@@ -82,6 +85,10 @@ def repository_yaml() -> str:
             lines.append("checks:")
             lines += [f"  # {key}: {item.description}" for key, item in inner.model_fields.items()]
             lines += ["  - name: tests", "    run: python -m pytest -q", "    timeout_s: 600"]
+        elif name == "rules" and inner:
+            lines.append("rules:")
+            lines += [f"  # {key}: {item.description}" for key, item in inner.model_fields.items()]
+            lines += ["  - tool: run", "    command: [make, deploy*]", "    verdict: ask", "    why: it deploys"]
         elif inner:
             lines.append(f"{name}:")
             for key, item in inner.model_fields.items():

@@ -4,7 +4,7 @@ Here is the form of the file only; `bot.agent.policy` says what a rule fits.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -60,6 +60,11 @@ class Rule(Section):
         "as a file that a command without `command` writes to by `>`.",
     )
     protected: bool = Field(False, description="As `path`, of all protected files.")  # noqa: FBT003 - a default
+    exact: bool = Field(
+        False,  # noqa: FBT003 - a default
+        description="Only the very call can be approved, and no pattern of `approve always` lifts it; so it always is "
+        "with `protected`.",
+    )
     verdict: Verdict = Field(description="`allow`, `ask` a person, or `deny`.")
     why: str = Field(min_length=1, max_length=300, description="The reason, for people and for the model.")
     match: tuple[Text, ...] = Field((), description="Commands, or paths for other tools, that it fits.")
@@ -82,7 +87,57 @@ class Policy(Section):
     rules: tuple[Rule, ...] = Field((), max_length=1000, description="In any order.")
 
 
-PolicyName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$", max_length=50)]
+def _glob(text: str) -> str:
+    """Refuse a regular expression: whoever may write to a repository could write one that takes for ever."""
+    if len(text) > 1 and text.startswith("/") and text.endswith("/"):
+        msg = "may not be a regular expression here: write a glob"
+        raise ValueError(msg)
+    return text
+
+
+Globs = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_glob)], ...],
+    BeforeValidator(_alternatives),
+    Field(max_length=20),
+]
+
+
+class RepositoryRule(Section):
+    """A rule of a repository's own, which can only tighten."""
+
+    tool: Names = Field(description="Names of tools, one or a list; `run` runs commands.")
+    command: tuple[Globs, ...] = Field(
+        (), max_length=10, description="First words of a command, as globs, each one or a list of what it may be."
+    )
+    having: Globs | None = Field(None, description="One of the words behind them is one of these globs.")
+    path: Globs = Field(
+        (), description="Globs of paths, one of which the call touches: as an argument, or as a word of a command."
+    )
+    verdict: Literal["ask", "deny"] = Field(description="`ask` people, or `deny`.")
+    why: str = Field(min_length=1, max_length=300, description="The reason, for people and for the model.")
+
+    @model_validator(mode="after")
+    def _is_rule(self) -> "RepositoryRule":
+        self.rule()
+        return self
+
+    def rule(self) -> Rule:
+        """Return it as policies have it."""
+        return Rule.model_validate(self.model_dump())
+
+
+def repository_policy(rules: Sequence[RepositoryRule]) -> Policy:
+    """Return the policy that is only these rules."""
+    return Policy(otherwise="allow", unread="allow", rules=tuple(one.rule() for one in rules))
+
+
+def file_of(policy: str) -> Path | None:
+    """Return the operator's own file, where `policy` is the path of one and not the name of a policy."""
+    return None if re.fullmatch(NAME, policy) else Path(policy)
+
+
+NAME = r"[a-z][a-z0-9-]*"
+PolicyName = Annotated[str, Field(pattern=f"^{NAME}$", max_length=50)]
 
 
 class _File(Section):

@@ -5,8 +5,9 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any, cast
 
+from bot.settings.policy import RepositoryRule
 from bot.settings.repository import Check
-from bot.settings.resolve import RunLimits, RunMemory, RunSettings, RunSetup
+from bot.settings.resolve import RunLimits, RunMemory, RunPolicy, RunSettings, RunSetup
 
 
 def settings_to_data(settings: RunSettings) -> dict[str, object]:
@@ -18,10 +19,17 @@ def settings_to_data(settings: RunSettings) -> dict[str, object]:
         "mode": settings.mode,
         "limits": asdict(settings.limits),
         "network": list(settings.network),
+        "policy": {
+            "names": list(settings.policy.names),
+            "rules": [rule.model_dump(exclude_defaults=True) for rule in settings.policy.rules],
+            "approvals": settings.policy.approvals,
+        },
+        "plan_as": settings.plan_as,
         "parallel_commands": settings.parallel_commands,
         "setup": asdict(settings.setup),
         "checks": [check.model_dump() for check in settings.checks],
         "draft": settings.draft,
+        "ready": settings.ready,
         "label": settings.label,
         "command": settings.command,
         "memory": asdict(settings.memory),
@@ -48,10 +56,20 @@ def settings_from_data(data: Mapping[str, object]) -> RunSettings:
         command=kept["command"],
         # A run that began with an earlier version kept none.
         memory=RunMemory(**kept.get("memory", {})),
+        policy=_policy(kept.get("policy")),
+        plan_as=kept.get("plan_as", "comment"),
+        ready=kept.get("ready", "auto"),
         parallel_commands=kept.get("parallel_commands", False),
         origins=MappingProxyType(kept["origins"]),
         ignored=tuple(kept["ignored"]),
     )
+
+
+def _policy(kept: Mapping[str, Any] | None) -> RunPolicy:
+    if kept is None:
+        return RunPolicy()
+    rules = tuple(RepositoryRule.model_validate(rule) for rule in kept["rules"])
+    return RunPolicy(tuple(kept["names"]), rules, kept["approvals"])
 
 
 def _setup(kept: Mapping[str, Any]) -> RunSetup:

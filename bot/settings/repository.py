@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, ValidationError
 
-from bot.domain.task import Mode
+from bot.domain.task import Mode, PlanAs, Ready
 from bot.errors import RepositoryConfigError
+from bot.settings.policy import RepositoryRule
 from bot.settings.problems import explain
 from bot.settings.reading import read_document
 from bot.settings.section import ModelName, Section, Texts
@@ -89,6 +90,22 @@ class RepositorySettings(Section):
         None,
         description="`plan` lets people decide about a plan first, `auto` only where it has to; see the server's.",
     )
+    plan_as: PlanAs | None = Field(
+        None,
+        description="`comment` or `pull`: how a plan that waits is put to people. `null` is what the operator says.",
+    )
+    policy: Literal["strict"] | None = Field(
+        None, description="`strict` asks people about each call that does more than read, whatever the operator says."
+    )
+    rules: tuple[RepositoryRule, ...] = Field(
+        (), max_length=50, description="Calls that people are asked about here, or that are denied, at most 50 rules."
+    )
+    require_approvals: int | None = Field(
+        None,
+        ge=1,
+        le=10,
+        description="How many people have to approve such a call; fewer than the operator says change nothing.",
+    )
     limits: RepositoryLimits = RepositoryLimits()
     network: Texts | None = Field(
         None,
@@ -102,9 +119,15 @@ class RepositorySettings(Section):
     )
     setup: Annotated[Setup, BeforeValidator(_at_length)] = Setup()
     checks: Annotated[tuple[Check, ...], AfterValidator(_distinct)] = Field(
-        (), max_length=20, description="Commands that are run before and after the work, in this order, at most 20."
+        (),
+        max_length=20,
+        description="Commands that are run before and after the work, in this order, at most 20. Where there are none, "
+        "the tests are run that the project's files tell of.",
     )
     draft: bool | None = Field(None, description="`true` opens pull requests as drafts where the operator does not.")
+    ready: Ready | None = Field(
+        None, description="`never` leaves it to people to mark our pull requests ready for review, whatever is green."
+    )
     memory: Annotated[MemoryMode, BeforeValidator(_unswitched)] = Field(
         "read",
         description="`read` tells the model what the Markdown files of the memory bank say on the base branch, `off` "

@@ -1,12 +1,13 @@
 """Put operator, repository and command together; a lower level can only tighten."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
 from bot.domain.command import Fix
-from bot.domain.task import Mode
+from bot.domain.task import Mode, PlanAs, Ready
+from bot.settings.policy import RepositoryRule, file_of
 from bot.settings.repository import MEMORY_FOLDER, PATH, Check, MemoryMode, RepositorySettings
 from bot.settings.server import LimitsSection, SandboxSection, ServerSettings
 
@@ -52,6 +53,18 @@ class RunMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class RunPolicy:
+    """Which calls people are asked about."""
+
+    names: tuple[str, ...] = ("default",)
+    """Policies of the operator; the strictest verdict counts."""
+    rules: tuple[RepositoryRule, ...] = ()
+    """The repository's own."""
+    approvals: int = 1
+    """People who have to approve."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunSettings:
     """All that applies to one run."""
 
@@ -74,6 +87,11 @@ class RunSettings:
     command: str
     """The word with which a comment speaks to us, with its slash."""
     memory: RunMemory = RunMemory()
+    policy: RunPolicy = RunPolicy()
+    plan_as: PlanAs = "comment"
+    """How a plan that waits is put to people."""
+    ready: Ready = "auto"
+    """Whether the pull request is marked ready for review when all checks are green."""
     parallel_commands: bool = False
     """Whether commands of one reply of the model run side by side."""
     origins: Mapping[str, Origin] = field(default_factory=dict)
@@ -85,6 +103,7 @@ class RunSettings:
         """Return what applied as plain JSON values, for the run's record and the pull request."""
         return {
             "mode": self.mode,
+            "plan_as": self.plan_as,
             "model": self.model,
             "planner": self.planner,
             "limits.turns": self.limits.turns,
@@ -93,12 +112,15 @@ class RunSettings:
             "limits.minutes": self.limits.minutes,
             "limits.command_s": self.limits.command_s,
             "network": list(self.network),
+            "policy": [*self.policy.names, *([f"{len(self.policy.rules)} rules"] if self.policy.rules else [])],
+            "require_approvals": self.policy.approvals,
             "parallel_commands": self.parallel_commands,
             "setup.run": "detected" if self.setup.run is None else list(self.setup.run),
             "setup.network": list(self.setup.network),
             "setup.timeout_s": self.setup.timeout_s,
             "checks": [check.name for check in self.checks],
             "draft": self.draft,
+            "ready": self.ready,
             "memory": self.memory.mode,
             "memory_folder": self.memory.folder,
             "origins": dict(self.origins),
@@ -120,13 +142,20 @@ class _Ledger:
         self.ignored.append(f"`{what}` in {source} was not applied: {why}")
 
 
-def resolve(server: ServerSettings, repository: RepositorySettings | None, command: Fix | None = None) -> RunSettings:
+def resolve(
+    server: ServerSettings,
+    repository: RepositorySettings | None,
+    command: Fix | None = None,
+    *,
+    usd: float | None = None,
+) -> RunSettings:
     """Say what applies to a run.
 
     Args:
         server: the operator's settings, the ceiling for everything.
         repository: None where the repository has no file.
         command: what the person asked; None for a label.
+        usd: the budget that a person gave this run, in US dollars; None where nobody did.
     """
     asked = repository or RepositorySettings(version=1)
     defaults = ServerSettings()
@@ -134,7 +163,7 @@ def resolve(server: ServerSettings, repository: RepositorySettings | None, comma
     for key in ("label", "command"):
         ledger.operator(key, getattr(server, key), getattr(defaults, key))
     ledger.origins["enabled"] = "default" if asked.enabled else "repository"
-    limits = _limits(server.limits, asked, ledger)
+    limits = _budget(usd, _limits(server.limits, asked, ledger), server.limits.budget_usd, ledger)
     ledger.origins["setup.run"] = "repository" if asked.setup.run is not None else "default"
     ledger.origins["checks"] = "repository" if asked.checks else "default"
     memory = RunMemory(asked.memory, asked.memory_folder)
@@ -155,9 +184,12 @@ def resolve(server: ServerSettings, repository: RepositorySettings | None, comma
         ),
         checks=_checks(asked.checks, limits.minutes),
         draft=_draft(server, asked, ledger),
+        ready=_ready(server, asked, ledger),
         label=server.label,
         command=server.command,
         memory=memory,
+        policy=_policy(server, asked, ledger),
+        plan_as=_plan_as(server, asked, ledger),
         parallel_commands=_parallel(server, asked, ledger),
         origins=MappingProxyType(ledger.origins),
         ignored=tuple(ledger.ignored),
@@ -166,7 +198,7 @@ def resolve(server: ServerSettings, repository: RepositorySettings | None, comma
 
 def _limits(ceiling: LimitsSection, asked: RepositorySettings, ledger: _Ledger) -> RunLimits:
     defaults = LimitsSection()
-    for key in LimitsSection.model_fields:
+    for key in (name for name in LimitsSection.model_fields if name != "budget_usd"):
         ledger.operator(f"limits.{key}", getattr(ceiling, key), getattr(defaults, key))
 
     def lower(key: str, operator: Number, repository: Number | None) -> Number:
@@ -186,6 +218,16 @@ def _limits(ceiling: LimitsSection, asked: RepositorySettings, ledger: _Ledger) 
         minutes=lower("minutes", ceiling.minutes, asked.limits.minutes),
         command_s=ceiling.command_s,
     )
+
+
+def _budget(usd: float | None, limits: RunLimits, most: float, ledger: _Ledger) -> RunLimits:
+    """Take a person's budget in place of the usual one, up to what the operator allows."""
+    if usd is None:
+        return limits
+    if usd > most:
+        ledger.refuse(f"budget {usd:g}", "the command", f"the operator allows {most:g}.")
+    ledger.origins["limits.usd"] = "command"
+    return replace(limits, usd=min(usd, most))
 
 
 def _model(server: ServerSettings, asked: RepositorySettings, command: Fix | None, ledger: _Ledger) -> str:
@@ -227,6 +269,15 @@ def _mode(server: ServerSettings, asked: RepositorySettings, ledger: _Ledger) ->
     return asked.mode
 
 
+def _plan_as(server: ServerSettings, asked: RepositorySettings, ledger: _Ledger) -> PlanAs:
+    """Take the repository's wish as it is: either way people decide alike."""
+    ledger.operator("plan_as", server.plan_as, ServerSettings().plan_as)
+    if asked.plan_as is None or asked.plan_as == server.plan_as:
+        return server.plan_as
+    ledger.origins["plan_as"] = "repository"
+    return asked.plan_as
+
+
 def _network(key: str, allowed: tuple[str, ...], asked: tuple[str, ...] | None, ledger: _Ledger) -> tuple[str, ...]:
     """Leave what the repository asks for and the operator allows, each in the operator's own words."""
     ledger.operator(key, allowed, getattr(SandboxSection(), "setup_network" if key == "setup.network" else key))
@@ -239,6 +290,19 @@ def _network(key: str, allowed: tuple[str, ...], asked: tuple[str, ...] | None, 
         return allowed
     ledger.origins[key] = "repository"
     return tuple(name for name in allowed if name in asked)
+
+
+def _policy(server: ServerSettings, asked: RepositorySettings, ledger: _Ledger) -> RunPolicy:
+    """Put the repository's rules beside the operator's: the strictest of all counts."""
+    name = "default" if file_of(server.policy) else server.policy
+    for key in ("policy", "require_approvals"):
+        ledger.operator(key, getattr(server, key), getattr(ServerSettings(), key))
+    names = (name,) if asked.policy in {None, name} else (name, "strict")
+    if len(names) > 1 or asked.rules:
+        ledger.origins["policy"] = "repository"
+    if (asked.require_approvals or 0) > server.require_approvals:
+        ledger.origins["require_approvals"] = "repository"
+    return RunPolicy(names, asked.rules, max(server.require_approvals, asked.require_approvals or 1))
 
 
 def _parallel(server: ServerSettings, asked: RepositorySettings, ledger: _Ledger) -> bool:
@@ -277,3 +341,15 @@ def _draft(server: ServerSettings, asked: RepositorySettings, ledger: _Ledger) -
         return True
     ledger.origins["draft"] = "repository"
     return True
+
+
+def _ready(server: ServerSettings, asked: RepositorySettings, ledger: _Ledger) -> Ready:
+    ready = server.pull.ready
+    ledger.operator("ready", ready, ServerSettings().pull.ready)
+    if asked.ready is None or asked.ready == ready:
+        return ready
+    if asked.ready == "auto":
+        ledger.refuse("ready: auto", f"`{PATH}`", "the operator leaves that to people.")
+    else:
+        ledger.origins["ready"] = "repository"
+    return "never"

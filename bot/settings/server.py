@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from bot.domain.task import Mode
+from bot.domain.task import Mode, PlanAs, Ready
 from bot.settings.catalogue import default_model
 from bot.settings.section import CommandLine, ModelName, Paths, Section, Texts, Url, split
 
@@ -223,6 +223,7 @@ class LimitsSection(Section):
     turns: int = Field(60, ge=1, description="Model replies in one run.")
     tokens: int = Field(2_000_000, ge=1000, description="Tokens in one run, input and output, cached ones included.")
     usd: float = Field(2.0, gt=0, allow_inf_nan=False, description="US dollars in one run, where the price is known.")
+    budget_usd: float = Field(20.0, gt=0, allow_inf_nan=False, description="The most that `budget` may give one run.")
     minutes: float = Field(60, gt=0, allow_inf_nan=False, description="Minutes of wall clock in one run.")
     command_s: int = Field(600, ge=1, description="Seconds that one command of the model may take.")
 
@@ -316,6 +317,11 @@ class PullSection(Section):
     """Pull requests that we open."""
 
     draft: bool = Field(True, description="Open pull requests as drafts.")  # noqa: FBT003 - a field's default
+    ready: Ready = Field(
+        "auto",
+        description="`auto` marks our pull request ready for review when all checks are green, and asks for one who "
+        "asked for the work. `never` leaves that to people.",
+    )
 
 
 class NetworkSection(Section):
@@ -403,6 +409,22 @@ class ServerSettings(BaseSettings):
         description="How a labelled issue is gone about: `auto` posts a plan and works on, and waits only where the "
         "plan asks something, changes protected files or takes more than half of the turns; `plan` always waits; `act` "
         "makes no plan. A command acts at once but under `plan`. The terminal has `--mode`.",
+    )
+    plan_as: PlanAs = Field(
+        "comment",
+        description="How a plan that waits is put to people: `comment`, or `pull` for a draft pull request that holds "
+        "it as a file, to be reviewed line by line.",
+    )
+    policy: str = Field(
+        "default",
+        min_length=1,
+        description="Which calls of the model people are asked about: `default`, or `strict` for all that do more than "
+        "read; or the path of your own file in the form of `config/policy.yaml`, whose `default` then counts.",
+    )
+    require_approvals: int = Field(1, ge=1, le=10, description="How many people have to approve such a call, at least.")
+    independent_review: bool = Field(
+        True,  # noqa: FBT003 - a field's default
+        description="Show as a check run whether a writer approved our work who did not ask for it.",
     )
     repositories: Texts = Field(
         ("*/*",), min_length=1, description="Patterns `owner/name` of repositories that we serve."

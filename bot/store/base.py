@@ -9,7 +9,7 @@ from bot.domain.ceilings import Ceilings, Reached
 from bot.domain.events import Fact, RunEvent
 from bot.domain.messages import Message
 from bot.domain.refs import RepositoryRef, ThreadKind
-from bot.domain.task import Outcome, Run, Task
+from bot.domain.task import Intent, Outcome, Run, Task
 
 DeliveryState = Literal["received", "done", "ignored", "failed"]
 
@@ -78,6 +78,17 @@ class NewRequest:
     pull_number: int | None
     """Set where the thread is a pull request."""
     abi: int
+    commanded: bool = False
+    """Whether a person asked in so many words, and not by a label."""
+    intent: Intent = "fix"
+    usd: float | None = None
+    """Budget of the run in US dollars, where a person gave one."""
+    fresh: bool = False
+    """Whether it begins anew from the base branch: the task gets another branch, and its pull request stays as is."""
+    joins: bool = True
+    """Whether it may go to the inbox of an open run; else it is not accepted while there is one."""
+    asked_at: datetime | None = None
+    """When it was asked for by GitHub's clock; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,25 +97,73 @@ class Accepted:
 
     task: Task
     run: Run
-    kind: Literal["new", "again", "joined", "known"]
+    kind: Literal["new", "again", "joined", "known", "busy"]
     """`new`: a task began. `again`: a further run of the thread's task. `joined`: a run is open already, so the text
-    went to its inbox. `known`: this very request was accepted before."""
+    went to its inbox. `known`: this very request was accepted before. `busy`: a run is open, and it joins none, so that
+    nothing was kept."""
     position: int
     """Runs queued before it."""
 
 
+InboxKind = Literal["steer", "stop", "push"]
+
+
 @dataclass(frozen=True, slots=True)
 class InboxItem:
-    """Something a person said to an open run."""
+    """Something a person said to an open run, or pushed under its feet."""
 
     id: int
-    kind: Literal["steer", "stop"]
+    kind: InboxKind
     author: str
     text: str
     number: int | None = None
     """The issue or pull request on which it was said; None for the terminal."""
     thread: ThreadKind | None = None
     comment_id: int | None = None
+    author_id: int = 0
+    commanded: bool = False
+    """Whether it was said in so many words, and not by a label."""
+    model: str | None = None
+    """`provider:name` that was chosen with it."""
+
+
+DecisionVerdict = Literal["approved", "denied", "void", "superseded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A single action that people were asked about, and what became of that."""
+
+    id: int
+    task_id: str
+    run: int
+    """In which it was asked."""
+    hash: str
+    question: str
+    """JSON, of whoever asked."""
+    comment_id: int | None
+    """The comment that holds the request; None while there is none."""
+    verdict: DecisionVerdict | None
+    """None while it is open. `void`: it counts no more. `superseded`: a later run asked the same."""
+    actor: str
+    """Who decided; of several who approved, joined by commas."""
+    reason: str
+    asked_at: datetime
+    used_at: datetime | None
+    """When what follows from it was begun; that happens once."""
+    on_line: bool = False
+    """Whether the comment stands on a line of a pull request: the ids of such comments are counted apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """A person's yes."""
+
+    actor_id: int
+    actor: str
+    """Login, at that time."""
+    pattern: str
+    """Of calls that are to be allowed from then on; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +173,7 @@ class Effect:
     slot: str
     """Unique in the task: `progress.1`, `pull`, `inbox`."""
     kind: str
-    """`comment`, `pull`, `branch`."""
+    """`comment`, `line`, `pull`, `branch`."""
     remote_id: str
 
 
@@ -185,6 +244,10 @@ class TaskStore(Protocol):
         """End a run; ending it again changes nothing, but that one which waits may still be stopped."""
         ...
 
+    async def choose_model(self, task_id: str, name: str) -> None:
+        """Note the model, as `provider:name`, that further runs of a task use where their request names none."""
+        ...
+
     async def set_pull(self, task_id: str, number: int) -> None:
         """Note the pull request of a task, and that its thread belongs to the task."""
         ...
@@ -221,14 +284,79 @@ class TaskStore(Protocol):
         """Note what was made; the same slot again replaces it."""
         ...
 
-    async def post(
-        self, task_id: str, kind: Literal["steer", "stop"], *, author: str, text: str, event_key: str
-    ) -> bool:
+    async def post(self, task_id: str, kind: InboxKind, *, author: str, text: str, event_key: str) -> bool:
         """Put something into the task's inbox; a known event key changes nothing and gives False."""
         ...
 
     async def inbox(self, task_id: str, *, after: int = 0) -> Sequence[InboxItem]:
         """Return inbox items behind an id, oldest first; a label that was added again has no words."""
+        ...
+
+    async def ask_decision(self, task_id: str, run: int, hash_: str, question: str, at: datetime) -> Decision:
+        """Note what is asked; asked again in the same run it is the same, and open ones of earlier runs end."""
+        ...
+
+    async def note_request(self, decision_id: int, comment_id: int, *, on_line: bool = False) -> None:
+        """Note the comment that holds what is asked, and whether it stands on a line of a pull request."""
+        ...
+
+    async def decisions(self, task_id: str) -> Sequence[Decision]:
+        """Return all that was asked in a task, oldest first."""
+        ...
+
+    async def approve(  # noqa: PLR0913 - a vote has these sides
+        self,
+        decision_id: int,
+        *,
+        actor_id: int,
+        actor: str,
+        event_key: str,
+        at: datetime,
+        required: int,
+        pattern: str = "",
+    ) -> Literal["approved", "more_needed", "known"]:
+        """Count a person's yes; each person counts once, with the pattern that they wrote first.
+
+        Returns:
+            `approved` where it was the last one that was needed, also when the same happening is handled again;
+            `known` where it was decided before.
+        """
+        ...
+
+    async def decide(  # noqa: PLR0913 - a decision has these sides
+        self,
+        decision_id: int,
+        verdict: DecisionVerdict,
+        *,
+        actor_id: int,
+        actor: str,
+        reason: str,
+        at: datetime,
+        event_key: str = "",
+    ) -> bool:
+        """Decide at once; False where it was decided before, but not where the same happening is handled again."""
+        ...
+
+    async def votes(self, decision_id: int) -> Sequence[Vote]:
+        """Return who approved, oldest first; of what one person decides at once, that one."""
+        ...
+
+    async def take_back(self, decision_id: int, actor_id: int) -> None:
+        """Count a person's yes no more, where nothing is decided yet."""
+        ...
+
+    async def decided_by(self, event_key: str) -> int | None:
+        """Return the id of the decision for which a happening was counted before."""
+        ...
+
+    async def use(self, decision_id: int, at: datetime, *, void: str = "") -> bool:
+        """Take a decision for used; False where it was before.
+
+        Args:
+            decision_id: which.
+            at: the present time.
+            void: why it does not count, where that is so.
+        """
         ...
 
     async def steps(self, run_id: str) -> Mapping[str, str]:

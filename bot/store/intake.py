@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import Connection, func, or_, select, update
 
 from bot.domain.events import RunQueued
-from bot.domain.task import Run, Task
+from bot.domain.task import REPAIR, Run, Task, branch_name
 from bot.store.base import Accepted, NewRequest
 from bot.store.database import Shelf, insert, lock_queue, lock_task, replace
 from bot.store.rows import snapshot, to_run, to_task
@@ -34,6 +34,11 @@ class Intake(Shelf):
         query = select(tasks).order_by(tasks.c.created_at.desc(), tasks.c.id).limit(limit)
         rows = await self._database.read(lambda connection: connection.execute(query).all())
         return [to_task(row) for row in rows]
+
+    async def choose_model(self, task_id: str, name: str) -> None:
+        """Note the model, as `provider:name`, that further runs of a task use where their request names none."""
+        values = update(tasks).where(tasks.c.id == task_id).values(model=name)
+        await self._database.write(lambda connection: connection.execute(values))
 
     async def set_pull(self, task_id: str, number: int) -> None:
         """Note the pull request of a task, and that its thread belongs to the task.
@@ -80,8 +85,10 @@ def _accept(connection: Connection, request: NewRequest, at: datetime) -> Accept
         return _queue(connection, task, 1, request, at)
     newest = _newest(connection, task.id)
     if newest.state != "finished":
+        if not request.joins:
+            return Accepted(task, newest, "busy", 0)
         return _join(connection, task, newest, request, at)
-    return _queue(connection, _refresh(connection, task, request), newest.seq + 1, request, at)
+    return _queue(connection, _refresh(connection, task, request, newest.seq + 1), newest.seq + 1, request, at)
 
 
 def _known(connection: Connection, task_id: str, event_key: str) -> Accepted:
@@ -98,6 +105,9 @@ def _join(connection: Connection, task: Task, run: Run, request: NewRequest, at:
         "task_id": task.id,
         "kind": "steer",
         "author": request.requester,
+        "author_id": request.requester_id,
+        "commanded": request.commanded,
+        "model": request.model,
         "text": request.request,
         "number": request.number,
         "thread": request.kind,
@@ -130,8 +140,10 @@ def _begin(connection: Connection, request: NewRequest, at: datetime) -> Task:
     return _existing(connection, request.task_id)
 
 
-def _refresh(connection: Connection, task: Task, request: NewRequest) -> Task:
+def _refresh(connection: Connection, task: Task, request: NewRequest, seq: int) -> Task:
     values = snapshot(request)
+    if request.fresh and task.kind == "issue":
+        values |= {"branch": branch_name(task.number, task.id, seq), "pull_number": None}
     # A request on the task's pull request carries that one's text; the task stays about the issue.
     if request.number == task.number:
         values |= {"title": request.title, "body": request.body}
@@ -151,18 +163,29 @@ def _queue(connection: Connection, task: Task, seq: int, request: NewRequest, at
         "request": request.request,
         "requester": request.requester,
         "requester_id": request.requester_id,
-        "model": request.model,
+        "model": request.model or _chosen(connection, task.id),
+        "commanded": request.commanded,
+        "intent": request.intent,
+        "usd": request.usd,
+        "fresh": request.fresh,
         "comment_id": request.comment_id,
         "event_key": request.event_key,
         "abi": request.abi,
         "created_at": at,
+        "asked_at": request.asked_at,
     }
     connection.execute(runs.insert().values(values))
     run = _newest(connection, task.id)
     position = _before(connection, run)
-    fact = RunQueued(requester=request.requester, request=request.request, position=position)
+    repair = request.event_key.startswith(REPAIR)
+    fact = RunQueued(request.requester, request.request, position, request.intent, repair)
     append(connection, task.id, seq, f"run/{seq}/queued", fact, at)
     return Accepted(task, run, "new" if seq == 1 else "again", position)
+
+
+def _chosen(connection: Connection, task_id: str) -> str | None:
+    """Return the model that people chose for a task's further runs."""
+    return connection.scalar(select(tasks.c.model).where(tasks.c.id == task_id))
 
 
 def _before(connection: Connection, run: Run) -> int:

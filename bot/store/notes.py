@@ -3,11 +3,10 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal
 
 from sqlalchemy import Connection, Select, select
 
-from bot.store.base import Effect, InboxItem
+from bot.store.base import Effect, InboxItem, InboxKind
 from bot.store.database import Shelf, insert, lock_task, replace
 from bot.store.intake import known_key
 from bot.store.schema import audit, effects, inbox, keys, steps
@@ -29,9 +28,7 @@ class Notes(Shelf):
         values = {"task_id": task_id, "slot": effect.slot, "kind": effect.kind, "remote_id": effect.remote_id}
         await self._database.write(lambda connection: replace(connection, effects, values))
 
-    async def post(
-        self, task_id: str, kind: Literal["steer", "stop"], *, author: str, text: str, event_key: str
-    ) -> bool:
+    async def post(self, task_id: str, kind: InboxKind, *, author: str, text: str, event_key: str) -> bool:
         """Put something into the task's inbox; a known event key changes nothing and gives False.
 
         Raises:
@@ -50,7 +47,19 @@ class Notes(Shelf):
         query = select(inbox).where(inbox.c.task_id == task_id, inbox.c.id > after).order_by(inbox.c.id)
         rows = await self._database.read(lambda connection: connection.execute(query).all())
         return [
-            InboxItem(row.id, row.kind, row.author, row.text, row.number, row.thread, row.comment_id) for row in rows
+            InboxItem(
+                row.id,
+                row.kind,
+                row.author,
+                row.text,
+                row.number,
+                row.thread,
+                row.comment_id,
+                row.author_id,
+                commanded=row.commanded,
+                model=row.model,
+            )
+            for row in rows
         ]
 
     async def steps(self, run_id: str) -> Mapping[str, str]:

@@ -46,6 +46,13 @@ def to_run(row: AnyRow) -> Run:
         comment_id=row.comment_id,
         abi=row.abi,
         created_at=row.created_at,
+        commanded=row.commanded,
+        intent=row.intent,
+        usd=row.usd,
+        fresh=row.fresh,
+        requester_id=row.requester_id,
+        event_key=row.event_key,
+        asked_at=row.asked_at,
     )
 
 

@@ -19,6 +19,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
@@ -37,7 +38,7 @@ DELIVERIES = MetaData(naming_convention=NAMES)
 TASKS = MetaData(naming_convention=NAMES)
 BRANCHES: Mapping[Which, MetaData] = {"deliveries": DELIVERIES, "tasks": TASKS}
 """Both may live in one database; each has revisions of its own."""
-NEWEST: Mapping[Which, str] = {"deliveries": "deliveries_0001", "tasks": "tasks_0002"}
+NEWEST: Mapping[Which, str] = {"deliveries": "deliveries_0001", "tasks": "tasks_0006"}
 """The last revisions: what the tables below are."""
 
 
@@ -86,6 +87,8 @@ tasks = Table(
     Column("branch", Words, nullable=False),
     Column("base_branch", Words, nullable=False),
     Column("pull_number", Integer),
+    # `provider:name` that a person chose for further runs.
+    Column("model", Words),
     Column("created_at", UtcDateTime, nullable=False, index=True),
 )
 
@@ -112,11 +115,17 @@ runs = Table(
     Column("requester", Words, nullable=False),
     Column("requester_id", BigInteger, nullable=False),
     Column("model", Words),
+    Column("commanded", Boolean, nullable=False, server_default=false()),
+    Column("intent", String(16), nullable=False, server_default="fix"),
+    Column("usd", Float),
+    Column("fresh", Boolean, nullable=False, server_default=false()),
     Column("comment_id", BigInteger),
     Column("event_key", Words, nullable=False, unique=True),
     Column("executor", Words),
     Column("abi", Integer, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    # By GitHub's clock.
+    Column("asked_at", UtcDateTime),
     Column("started_at", UtcDateTime),
     Column("finished_at", UtcDateTime),
     PrimaryKeyConstraint("task_id", "seq"),
@@ -187,6 +196,9 @@ inbox = Table(
     Column("task_id", ForeignKey("tasks.id"), nullable=False),
     Column("kind", String(16), nullable=False),
     Column("author", Words, nullable=False),
+    Column("author_id", BigInteger, nullable=False, server_default="0"),
+    Column("commanded", Boolean, nullable=False, server_default=false()),
+    Column("model", Words),
     Column("text", Words, nullable=False),
     Column("number", Integer),
     Column("thread", String(8)),
@@ -208,6 +220,8 @@ decisions = Table(
     Column("hash", String(64), nullable=False),
     Column("question", Words, nullable=False),
     Column("comment_id", BigInteger),
+    # Comments on lines of a pull request are counted apart.
+    Column("on_line", Boolean, nullable=False, server_default=false()),
     # Null while nobody has answered.
     Column("verdict", String(16)),
     Column("actor_id", BigInteger),
@@ -219,6 +233,20 @@ decisions = Table(
     Index(None, "task_id", "hash"),
     ForeignKeyConstraint(["task_id", "run"], ["runs.task_id", "runs.seq"]),
     sqlite_autoincrement=True,
+)
+
+votes = Table(
+    "votes",
+    TASKS,
+    Column("decision_id", ForeignKey("decisions.id"), nullable=False),
+    Column("actor_id", BigInteger, nullable=False),
+    Column("actor", Words, nullable=False),
+    # One comment decides once, however often its delivery is handled.
+    Column("event_key", Words, nullable=False, unique=True),
+    Column("at", UtcDateTime, nullable=False),
+    # Of calls that are allowed from then on.
+    Column("pattern", Words, nullable=False, server_default=""),
+    PrimaryKeyConstraint("decision_id", "actor_id"),
 )
 
 buckets = Table(

@@ -1,5 +1,6 @@
 """The task store over SQL, put together from its parts."""
 
+from bot.store.decisions import Decisions
 from bot.store.intake import Intake
 from bot.store.notes import Notes
 from bot.store.queue import Queue
@@ -7,7 +8,7 @@ from bot.store.stream import Stream
 from bot.store.transcript import Transcript
 
 
-class SqlTaskStore(Intake, Queue, Stream, Transcript, Notes):
+class SqlTaskStore(Intake, Queue, Stream, Transcript, Notes, Decisions):
     """Tasks, runs and everything that belongs to them; each method is one synced transaction on a thread."""
 
     async def close(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from bot.domain.task import Run, Task
+from bot.domain.task import BESIDE, Run, Task
 from bot.store.base import TaskStore
 from bot.tasks.standing import Standing, stand
 
@@ -23,10 +23,12 @@ class LeftOpen:
     """What people asked before the plan, oldest first; the conversation of the work does not know it yet."""
     model: str | None = None
     """`provider:name` that a person chose for what is open."""
+    talk: Sequence[str] = ()
+    """What people asked about the plan, each with the answer, oldest first."""
 
     def to_data(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return {**asdict(self), "asked": list(self.asked)}
+        return {**asdict(self), "asked": list(self.asked), "talk": list(self.talk)}
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Self:
@@ -36,29 +38,44 @@ class LeftOpen:
 
 async def left_open(store: TaskStore, task: Task, run: Run) -> LeftOpen:
     """Look back from a run; a run that ended before its model said anything changed nothing, and is passed over."""
+    if run.fresh:
+        return LeftOpen()
     events = await store.events(task.id)
     asked: list[str] = []
+    talk: list[str] = []
     model, plan = None, ""
     for seq in range(run.seq - 1, 0, -1):
         one, earlier = stand(events, seq), await store.run(task.id, seq)
+        if earlier is not None and earlier.intent in BESIDE:
+            talk = [*_answered(earlier, one), *talk]
+            continue
         if earlier is None or _is_settled(one):
             break
         waits = earlier.outcome == "waiting"
-        if one.replies and not waits:
+        if one.replies and (not waits or one.calls):
             works = bool(await store.messages(task.id, run=seq))
-            return LeftOpen(works=works and not plan, plan=plan, asked=asked, model=model)
+            return LeftOpen(works=works and not plan, plan=plan, asked=asked, model=model, talk=talk)
         if waits and one.question:
             # Its conversation goes on, and knows what was asked.
-            return LeftOpen(answers=not plan, plan=plan, asked=asked, model=model or earlier.model)
+            return LeftOpen(answers=not plan, plan=plan, asked=asked, model=model or earlier.model, talk=talk)
         if waits and one.proposed is not None:
             plan = plan or one.proposed.text
         asked = [*filter(None, one.requests), *asked]
         model = model or earlier.model
+        if earlier.fresh:
+            break
     if plan and not await store.messages(task.id):
         # What people said to who planned.
         said = [item.text for item in await store.inbox(task.id) if item.kind == "steer" and item.text]
         asked += [text for text in said if text not in run.request and not any(text in one for one in asked)]
-    return LeftOpen(plan=plan, asked=asked, model=model)
+    return LeftOpen(plan=plan, asked=asked, model=model, talk=talk)
+
+
+def _answered(run: Run, one: Standing) -> list[str]:
+    """Tell the work what a person asked about the plan and what the answer was; nothing where there was none."""
+    if run.intent != "ask" or one.finished is None or one.finished.outcome != "done":
+        return []
+    return [f"{run.request}\n\nThe answer was, in a model's words:\n{one.finished.summary}"]
 
 
 def _is_settled(one: Standing) -> bool:

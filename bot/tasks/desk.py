@@ -1,25 +1,34 @@
 """What a worker has at hand; `bootstrap` fills it with concrete things."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from bot.agent.context.window import Window
 from bot.domain.events import PlanProposed
+from bot.domain.proposal import Sheet
+from bot.domain.request import ActionRequest
+from bot.domain.review import OpenThread
 from bot.domain.task import Run, Task
+from bot.github.rounds import RoundView
 from bot.llm.base import Model
 from bot.llm.meter import Meter, PriceOf
-from bot.sandbox.base import Access, Sandbox
+from bot.sandbox.base import Access, Level, Sandbox
+from bot.settings.policy import Policy
 from bot.settings.resolve import RunSettings
 from bot.store.base import TaskStore
-from bot.tools.base import FileLedger, Tool, Toolset
+from bot.tools.base import Ci, FileLedger, Tool, Toolset
 from bot.workspace.base import Identity, Opened, Origin, Workspace, Workspaces
 from bot.workspace.prepared import PreparedFolders
 
 Tell = Callable[[str], Coroutine[object, object, None]]
 """Tells people in a sentence what is amiss with a model while the run goes on."""
+
+
+Permits = Callable[[str, str, str], Awaitable[str]]
+"""Asks a person who is there about a call, by the tool, its arguments and why; returns why not, empty for a yes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,26 @@ class Published:
     """What people have to know of how it was published, as a sentence."""
 
 
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A comment that stands."""
+
+    id: int
+    on_line: bool = False
+    """Whether it stands on a line of a pull request; the ids of such comments are counted apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """What people said on lines of the task's pull request."""
+
+    number: int = 0
+    """Of the pull request; 0 where there is none."""
+    open: Sequence[OpenThread] = ()
+    remark: str = ""
+    """What people have to know of what was left out, as a sentence."""
+
+
 class Publisher(Protocol):
     """The side of a task that people see: GitHub, or the terminal."""
 
@@ -70,12 +99,31 @@ class Publisher(Protocol):
         """Say where the repository is."""
         ...
 
+    def ci(self, task: Task, head: Callable[[], str | None]) -> Ci | None:
+        """Make the way to CI of the task's repository; None where it is not on GitHub.
+
+        Args:
+            task: whose.
+            head: tells the commit that the work began from.
+        """
+        ...
+
     async def author(self, task: Task) -> Identity:
         """Say under which name the commit stands."""
         ...
 
-    async def push(self, task: Task, workspace: Workspace, commit: str, branch: str, *, expected: str | None) -> bool:
+    async def push(
+        self, task: Task, workspace: Workspace, commit: str, branch: str, *, expected: str | None, workflows: bool
+    ) -> bool:
         """Bring a commit to a branch that people see; False where there is no branch, as in their own checkout.
+
+        Args:
+            task: whose.
+            workspace: that holds the commit.
+            commit: what to push.
+            branch: where.
+            expected: where the branch has to stand; None where it must not exist.
+            workflows: whether it changes workflows, as people agreed, so that more than usual has to be allowed.
 
         Raises:
             BranchMoved: the branch stands elsewhere than `expected`.
@@ -96,8 +144,46 @@ class Publisher(Protocol):
         """Open or update what carries the pushed work; None where nothing carries it beside the branch."""
         ...
 
-    async def propose(self, task: Task, run: Run, plan: PlanProposed) -> str | None:
-        """Show a plan; return what a person who is there says where it waits, and None where nobody is."""
+    async def propose(self, task: Task, run: Run, plan: PlanProposed, sheet: Sheet | None) -> str | None:
+        """Show a plan; return what a person who is there says where it waits, and None where nobody is.
+
+        Args:
+            task: it belongs to.
+            run: it belongs to.
+            plan: it.
+            sheet: the file that holds it on the task's branch; None where there is none.
+        """
+        ...
+
+    async def threads(self, task: Task, run: Run) -> Threads:
+        """Fetch the open threads of the task's pull request, as of when the run was asked for."""
+        ...
+
+    async def answer_threads(self, task: Task, run: Run, commit: str, view: RoundView) -> None:
+        """Answer in threads, as one review, and resolve some of them.
+
+        Args:
+            task: it belongs to.
+            run: it belongs to.
+            commit: in the pull request; what the answers are about.
+            view: the answers.
+        """
+        ...
+
+    async def evidence(self, task: Task, run: Run, head: str) -> str:
+        """Show what is recorded as a check run of a commit that people see, and what they asked for in a comment too.
+
+        Returns:
+            Why there is no check run, as a sentence, where that is not permitted; else nothing.
+        """
+        ...
+
+    async def outdated(self, task: Task, head: str) -> None:
+        """Mark the evidence in the task's pull request where it is of another commit than the head of its branch."""
+        ...
+
+    async def answer(self, task: Task, run: Run, answer: str) -> None:
+        """Show what the model answers to a person's question."""
         ...
 
     async def ask(self, task: Task, run: Run, question: str, number: int) -> str | None:
@@ -111,6 +197,22 @@ class Publisher(Protocol):
         """
         ...
 
+    async def request(self, task: Task, run: Run, slot: str, body: str, call: ActionRequest) -> Posted:
+        """Show a call that waits for approval, where the lines are that it would change if people see those.
+
+        Args:
+            task: it belongs to.
+            run: it belongs to.
+            slot: which of the task's comments it is.
+            body: Markdown.
+            call: what is asked about.
+        """
+        ...
+
+    async def point_out(self, task: Task, run: Run, commit: str, marks: Sequence[tuple[str, int, str]]) -> None:
+        """Point out lines of what was published: path, line and Markdown of each."""
+        ...
+
     async def progress(self, task: Task, run: Run) -> None:
         """Bring what people see up to date; called often, and cheap where nothing changed."""
         ...
@@ -119,12 +221,16 @@ class Publisher(Protocol):
         """Show the final state."""
         ...
 
+    async def ended(self, task: Task) -> None:
+        """Act, now that no run is open, on what others' checks said meanwhile of the published work."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Shelter:
     """What stands between commands and this machine."""
 
-    level: str
+    level: Level
     shell: bool
     """Whether commands are run at all."""
 
@@ -147,17 +253,23 @@ class Desk:
     """Makes the place where the tools of one work tree act."""
     tools: Callable[[RunSettings], Sequence[Tool]]
     """Chooses the tools that are offered."""
-    toolset: Callable[[Sequence[Tool], Sandbox, FileLedger], Toolset]
-    """Binds tools to one place."""
+    toolset: Callable[[Sequence[Tool], Sandbox, FileLedger, Ci | None], Toolset]
+    """Binds tools to one place, and to CI where there is a way to it."""
     model: Callable[[str, Tell, Meter], Model]
     """Makes a model by its configured name; all its requests are counted by the meter."""
     window: Callable[[str], Window]
     """Tells how much a model reads at once."""
     price_usd: PriceOf
+    policies: Mapping[str, Policy]
+    """By their names: for which calls people are asked."""
     environments: PreparedFolders | None
     """What was set up for tasks, by repository; None where nothing is."""
     clock: Callable[[], datetime]
     """The present time, aware; never used where a replay would decide differently."""
+    minimum: Level = "landlock"
+    """What the operator asks of the sandbox at least."""
+    permits: Permits | None = None
+    """None where people decide later, by a command."""
     stops: dict[str, asyncio.Event] = field(default_factory=dict)
     """For each run of this process: set when a person says stop."""
     bells: dict[str, asyncio.Event] = field(default_factory=dict)

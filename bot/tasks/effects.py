@@ -65,3 +65,8 @@ async def reply(store: TaskStore, github: GitHub, context: TriggerContext, body:
 def progress_slot(run: Run) -> str:
     """Name the slot of a run's progress comment."""
     return f"progress.{run.seq}"
+
+
+def plan_slot(run: int, number: int) -> str:
+    """Name the slot of a plan's comment: the run's and the plan's number in it."""
+    return f"plan.{run}.{number}"

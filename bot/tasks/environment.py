@@ -80,6 +80,13 @@ class Environment:
         return setup_again_told(task_id, self.changed, self.failed, self.output) if self.failed and self.changed else ""
 
 
+def why_no_checks(scene: Scene, environment: Environment) -> str:
+    """Say why no check is run; empty where they are."""
+    if not scene.lease.shell:
+        return "commands are not run here"
+    return "the set-up failed" if environment.failed else ""
+
+
 @dataclass(frozen=True, slots=True)
 class _Failure:
     """A command of the set-up that did not end with 0."""
@@ -115,18 +122,19 @@ class ProjectSetup:
             await self._scene.lease.refit(work.fitting(made))
         return made
 
-    async def again(self, attempt: int) -> Environment:
+    async def again(self, attempt: int, *, wanted: bool) -> Environment:
         """Do it again for the commit that is to be checked, where that has other files of those that set-up reads.
 
         From then on the work tree's commands have what was made; where that fails, they keep what they had.
 
         Args:
             attempt: 1 for the first checks after the work.
+            wanted: whether there are checks.
         """
         lease, before = self._scene.lease, self._latest
         commit = lease.commit or self._prepared.base
         unmoved = commit == self._prepared.base and before == self._first
-        if unmoved or not lease.shell or not self._settings.checks:
+        if unmoved or not lease.shell or not wanted:
             return before
         name = f"environment/after/{attempt}"
         work = _Work(self._scene, self._narrowed(), self._prepared, commit)

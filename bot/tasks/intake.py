@@ -1,38 +1,34 @@
-"""From a delivery to a queued run, a message to a running one, or an answer; shared by webhook, Actions and replay."""
+"""From a delivery to what is to be done about it; shared by webhook, Actions and replay."""
 
-import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal, assert_never
 
-from bot.commands.catalogue import usages
 from bot.commands.interpret import interpret
-from bot.commands.permissions import check
-from bot.domain.command import Answer, Command, Fix, Help, Status, Stop
-from bot.domain.refs import RepositoryRef
-from bot.domain.task import Task, branch_name
-from bot.domain.trigger import Closed, Trigger, TriggerContext, Unlabelled
-from bot.errors import Forbidden, NotAllowed, NotFound, TaskRefused, UserError
-from bot.github import comments, questions
+from bot.commands.permissions import WRITERS, check
+from bot.domain.command import Command, Review
+from bot.domain.trigger import (
+    CiFinished,
+    Closed,
+    Commented,
+    Edited,
+    Pushed,
+    ReviewDismissed,
+    Reviewed,
+    ThreadCommented,
+    Trigger,
+    TriggerContext,
+    Unlabelled,
+)
+from bot.errors import NotAllowed, UserError
+from bot.github import comments
 from bot.github.base import GitHub, GitHubApp
 from bot.github.webhooks import BadPayload, decode, to_trigger
 from bot.settings.server import ServerSettings
-from bot.store.base import Accepted, Delivery, NewRequest, TaskStore
-from bot.tasks.effects import ensure_comment, progress_slot, reply
-from bot.tasks.engines.base import ABI
-from bot.tasks.standing import progress_view, stand
-
-log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Handled:
-    """What became of a delivery."""
-
-    state: Literal["done", "ignored"]
-    note: str
-    accepted: Accepted | None = None
+from bot.store.base import Delivery, TaskStore
+from bot.tasks import decisions, independent
+from bot.tasks.effects import reply
+from bot.tasks.orders import Handled, Orders
+from bot.tasks.repairs import Repairs
 
 
 class Intake:
@@ -48,6 +44,7 @@ class Intake:
         clock: Callable[[], datetime],
         stop: Callable[[str], None],
         served: bool = True,
+        repairs: Repairs | None = None,
     ) -> None:
         """Make an intake.
 
@@ -59,18 +56,15 @@ class Intake:
             clock: the present time.
             stop: tells a run of this process that it has to stop.
             served: whether deliveries come to a server, where each names the installation that it is for.
+            repairs: what acts on the checks of others, where runs that end ask the same one.
         """
         self._store = store
         self._app = app
         self._settings = settings
-        self._ids = ids
-        self._clock = clock
-        self._stop = stop
         self._served = served
-
-    @property
-    def _word(self) -> str:
-        return self._settings.command
+        self._clock = clock
+        self._orders = Orders(store, settings, ids=ids, clock=clock, stop=stop)
+        self._repairs = repairs or Repairs(store, settings, clock)
 
     async def handle(self, delivery: Delivery) -> Handled:
         """Act on one delivery.
@@ -91,20 +85,57 @@ class Intake:
             return Handled(
                 "ignored", "the delivery names no installation: point the App's webhook here, not the repository's"
             )
-        return await self._act(trigger, context, self._app.installation(context.installation_id))
+        github = self._app.installation(context.installation_id)
+        if isinstance(trigger, CiFinished):
+            return await self._repairs.heard(trigger, github)
+        handled = await self._act(trigger, context, github)
+        # Behind it: who approved a plan has asked for the work.
+        if self._settings.independent_review and isinstance(trigger, Reviewed | ReviewDismissed | Pushed):
+            await independent.heard(self._store, github, trigger)
+        return handled
 
     async def _act(self, trigger: Trigger, context: TriggerContext, github: GitHub) -> Handled:
+        if isinstance(trigger, Pushed | Edited):
+            if isinstance(trigger, Edited):
+                heard = self._edited(trigger, github)
+            else:
+                heard = self._orders.check_pushed(trigger, github)
+            return await heard
         try:
-            command = interpret(trigger, label=self._settings.label, word=self._settings.command)
+            alias = await _alias(trigger, github)
+            command = interpret(trigger, label=self._settings.label, word=self._settings.command, alias=alias)
             if command is None:
                 return Handled("ignored", "no command")
+            if isinstance(command, Review) and (why := await self._why_unheard(command, context, github)):
+                return Handled("ignored", why)
             if isinstance(trigger, Closed | Unlabelled):
-                return await self._halt(context, github, "closed" if isinstance(trigger, Closed) else "label removed")
+                return await self._orders.halt(
+                    context, github, "closed" if isinstance(trigger, Closed) else "label removed"
+                )
             await self._allowed(command, context, github)
-            return await self._obey(command, trigger, context, github)
+            return await self._orders.obey(command, trigger, context, github)
         except UserError as error:
             await reply(self._store, github, context, str(error))
             return Handled("done", f"{type(error).__name__}: {error}")
+
+    async def _why_unheard(self, command: Review, context: TriggerContext, github: GitHub) -> str:
+        """Say why a review without a command is passed over: anybody may review what is public."""
+        if why := await self._orders.why_unheard(command, context):
+            return why
+        actor = context.actor
+        writes = actor is not None and await github.permission(context.thread.repository, actor) in WRITERS
+        return "" if writes else "a review of somebody who may not write"
+
+    async def _edited(self, trigger: Edited, github: GitHub) -> Handled:
+        """Let a request wait no more whose comment others changed."""
+        thread, actor = trigger.context.thread, trigger.context.actor
+        task = await self._store.task_of(thread.repository.id, thread.number)
+        if task is None or (actor is not None and actor.id == (await github.identity()).id):
+            return Handled("ignored", "no command")
+        now, on_line = self._clock(), trigger.on_line
+        if not await decisions.edited(self._store, task, trigger.comment_id, now, on_line=on_line):
+            return Handled("ignored", "no command")
+        return Handled("done", "the comment of a request was changed: it waits no more")
 
     async def _allowed(self, command: Command, context: TriggerContext, github: GitHub) -> None:
         if context.actor is None:
@@ -112,138 +143,9 @@ class Intake:
         level = await github.permission(context.thread.repository, context.actor)
         check(command, level, context.actor)
 
-    async def _obey(self, command: Command, trigger: Trigger, context: TriggerContext, github: GitHub) -> Handled:
-        match command:
-            case Fix():
-                return await self._fix(command, trigger, context, github)
-            case Answer():
-                if not await self._is_awaited(context):
-                    raise TaskRefused(questions.nothing_asked(self._word))
-                return await self._fix(Fix(command.text), trigger, context, github)
-            case Stop():
-                handled = await self._halt(context, github, "asked")
-                if handled.state == "ignored":
-                    await reply(self._store, github, context, comments.nothing_to_stop(self._word))
-                return Handled("done", handled.note)
-            case Status():
-                await reply(self._store, github, context, await self._status(context))
-                return Handled("done", "status")
-            case Help():
-                text = comments.help_text(self._word, self._settings.label, usages(self._word))
-                await reply(self._store, github, context, text)
-                return Handled("done", "help")
-            case _:
-                assert_never(command)
 
-    async def _fix(self, command: Fix, trigger: Trigger, context: TriggerContext, github: GitHub) -> Handled:
-        comment_id = getattr(trigger, "comment_id", None)
-        accepted = await self._store.accept(await self._request(command, comment_id, context, github), self._clock())
-        await self._store.audit(
-            self._clock(), _login(context), f"run.{accepted.kind}", accepted.run.id, context.event_key
-        )
-        try:
-            await github.react(context.thread.repository, context.thread.number, comment_id, "eyes")
-        except (NotFound, Forbidden) as error:
-            # A comment may be deleted and a thread locked; the request stands all the same.
-            log.warning("eyes.refused", extra={"run": accepted.run.id, "error": str(error)})
-        log.info("run.accepted", extra={"run": accepted.run.id, "kind": accepted.kind})
-        return Handled("done", f"{accepted.kind}: {accepted.run.id}", accepted)
-
-    async def _is_awaited(self, context: TriggerContext) -> bool:
-        """Say whether the thread's task waits for an answer, or is at work and hears it at its next turn."""
-        task = await self._store.task_of(context.thread.repository.id, context.thread.number)
-        if task is None:
-            return False
-        last = (await self._store.runs(task.id))[-1]
-        if last.state != "finished" or last.outcome != "waiting":
-            return last.state != "finished"
-        standing = stand(await self._store.events(task.id), last.seq)
-        return bool(standing.question or (standing.proposed and standing.proposed.questions))
-
-    async def _request(
-        self, command: Fix, comment_id: int | None, context: TriggerContext, github: GitHub
-    ) -> NewRequest:
-        thread, task_id = context.thread, self._ids()
-        known = await self._store.task_of(thread.repository.id, thread.number)
-        repository = thread.repository
-        branch, base, pull_number = branch_name(thread.number, task_id), repository.default_branch, None
-        if thread.kind == "pull":
-            branch, base, pull_number = await self._pull(repository, thread.number, github)
-        if known is not None:
-            branch, base = known.branch, known.base_branch
-        base = base or (await github.repository(repository.id)).default_branch
-        if not base:
-            raise TaskRefused(comments.no_default_branch())
-        return NewRequest(
-            task_id=task_id,
-            event_key=context.event_key,
-            repository=repository,
-            number=thread.number,
-            kind=thread.kind,
-            title=context.title,
-            body=context.body,
-            requester=_login(context),
-            requester_id=context.actor.id if context.actor else 0,
-            request=command.text,
-            model=command.model,
-            comment_id=comment_id,
-            installation_id=context.installation_id,
-            branch=branch,
-            base_branch=base,
-            pull_number=pull_number,
-            abi=ABI,
-        )
-
-    async def _pull(self, repository: RepositoryRef, number: int, github: GitHub) -> tuple[str, str, int]:
-        pull = await github.pull(repository, number)
-        if pull.head_repository_id != repository.id:
-            raise TaskRefused(comments.fork_refused(self._word))
-        if pull.state != "open":
-            raise TaskRefused(comments.thread_closed(self._word))
-        return pull.head_branch, pull.base_branch, number
-
-    async def _status(self, context: TriggerContext) -> str:
-        thread = context.thread
-        task = await self._store.task_of(thread.repository.id, thread.number)
-        if task is None:
-            return comments.status(None, word=self._word)
-        run = (await self._store.runs(task.id))[-1]
-        standing = stand(await self._store.events(task.id), run.seq)
-        return comments.status(progress_view(standing, marker="", word=self._word), word=self._word)
-
-    async def _halt(self, context: TriggerContext, github: GitHub, why: str) -> Handled:
-        """Stop the thread's open run; GitHub itself decides who may close or take a label away."""
-        thread = context.thread
-        task = await self._store.task_of(thread.repository.id, thread.number)
-        run = await self._store.open_run(task.id) if task else None
-        if task is None:
-            return Handled("ignored", "nothing runs")
-        if run is None:
-            return await self._drop(task, context, github, why)
-        await self._store.post(task.id, "stop", author=_login(context), text=why, event_key=context.event_key)
-        await self._store.audit(self._clock(), _login(context), "run.stop", run.id, why)
-        self._stop(run.id)
-        return Handled("done", f"stop: {run.id}")
-
-    async def _drop(self, task: Task, context: TriggerContext, github: GitHub, why: str) -> Handled:
-        """End the wait of a task for a decision or an answer: what was asked is asked no more."""
-        last = (await self._store.runs(task.id))[-1]
-        if last.outcome != "waiting":
-            return Handled("ignored", "nothing runs")
-        reason = f"{_login(context)} dropped what waited here."
-        finished = stand(await self._store.events(task.id), last.seq).finished
-        if finished is not None:
-            # What the run used stands in its first end; told again, it would count twice on its day.
-            fact = replace(finished, outcome="stopped", reason=reason, turns=0, tokens=0, cost_usd=0.0)
-            await self._store.record(task.id, last.seq, "dropped", fact, self._clock())
-        await self._store.finish(task.id, last.seq, "stopped", reason, self._clock())
-        await self._store.audit(self._clock(), _login(context), "run.dropped", last.id, why)
-        shown = stand(await self._store.events(task.id), last.seq)
-        body = comments.progress(progress_view(shown, marker="", word=self._word))
-        slot = progress_slot(last)
-        await ensure_comment(self._store, github, task.repository, last.number, task_id=task.id, slot=slot, body=body)
-        return Handled("done", f"dropped: {last.id}")
-
-
-def _login(context: TriggerContext) -> str:
-    return context.actor.login if context.actor else "ghost"
+async def _alias(trigger: Trigger, github: GitHub) -> str:
+    """Return how people call us by our name, where somebody calls anybody; else nobody is asked who we are."""
+    if not isinstance(trigger, Commented | ThreadCommented) or not trigger.text.lstrip().startswith("@"):
+        return ""
+    return "@" + (await github.identity()).login.removesuffix("[bot]")

@@ -5,10 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from bot.agent.gate import Gate
 from bot.agent.rules import Guidance
 from bot.domain.task import Task
 from bot.errors import BotError, SandboxError
 from bot.sandbox.base import Access, Sandbox
+from bot.settings.policy import Rule
 from bot.settings.resolve import RunMemory
 from bot.tasks.desk import Desk
 from bot.tasks.guidance import GuidedToolset
@@ -72,6 +74,10 @@ class Lease:
         self._failure: BotError | None = None
         self.branch = task.base_branch
         """The remote branch that the copy is made from."""
+        self.base: str | None = None
+        """The commit that this run began from; None until it is prepared."""
+        self.ci = desk.publisher.ci(task, lambda: self.base)
+        """The way to CI; None where the task is not on GitHub."""
         self.commit: str | None = None
         """Where the work tree has to stand; None before the copy was ever made."""
         self.tools: Sequence[Tool] = ()
@@ -81,6 +87,10 @@ class Lease:
         """What applies to the repository's memory bank."""
         self.guidance = Guidance()
         """What the base branch says to who works on the repository; read when the run is prepared."""
+        self.gate: Gate | None = None
+        """What calls are judged by; None for a run that began with an earlier version."""
+        self.always: Sequence[Rule] = ()
+        """What people allowed for the rest of the task."""
         self.parallel = False
         """Whether the tools' commands may go side by side."""
         self.shell = desk.shelter.shell
@@ -114,7 +124,7 @@ class Lease:
         self._fitted = await self._fit(opened)
         sandbox = await self._desk.sandbox(opened, replace(self._fitted.access, parallel=self.parallel))
         toolset = GuidedToolset(
-            self._desk.toolset(self.tools, sandbox, self.ledger),
+            self._desk.toolset(self.tools, sandbox, self.ledger, self.ci),
             self.ledger,
             opened.workspace,
             self._task.id,

@@ -2,22 +2,36 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from bot.domain.command import Fix
 from bot.domain.events import PlanProposed
-from bot.domain.task import Run, Task
-from bot.errors import Conflict, NotFound, RepositoryConfigError, TaskRefused
-from bot.github import comments, markers, questions
-from bot.github.base import GitHub, GitHubApp, Pull, Reaction
+from bot.domain.proposal import Sheet, short
+from bot.domain.request import ActionRequest
+from bot.domain.task import ASIDE, Run, Task
+from bot.errors import Conflict, Forbidden, NotFound, RepositoryConfigError, TaskRefused
+from bot.github import comments, markers, plan_pull, questions, rounds
+from bot.github.base import GitHub, GitHubApp, Pull
+from bot.github.questions import PlanView
+from bot.github.reviews import Reaction
+from bot.github.rounds import RoundView
+from bot.github.text import cut
 from bot.settings.repository import PATH, RepositorySettings, parse_repository
 from bot.settings.resolve import RunSettings, resolve
 from bot.settings.server import ServerSettings
 from bot.store.base import TaskStore
-from bot.tasks.desk import Published, Shelter, Work
-from bot.tasks.effects import ensure_comment, progress_slot
+from bot.tasks import independent, sheets
+from bot.tasks.ci import GitHubCi
+from bot.tasks.desk import Posted, Published, Shelter, Threads, Work
+from bot.tasks.effects import ensure_comment, plan_slot, progress_slot
+from bot.tasks.lines import mark_lines, post_request
+from bot.tasks.repairs import Repairs
+from bot.tasks.sheets import view_of
+from bot.tasks.showing import is_ours, mark_outdated, show_evidence
 from bot.tasks.standing import progress_view, stand
+from bot.tasks.statuses import show_status
+from bot.tasks.threads import open_threads
 from bot.workspace.base import Identity, Origin, Workspace
 
 log = logging.getLogger(__name__)
@@ -35,7 +49,7 @@ REACTIONS: dict[str, Reaction] = {"done": "rocket", "failed": "confused", "budge
 class GitHubPublisher:
     """Shows tasks on GitHub; everything it makes is looked up first."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - it stands where everything meets
         self,
         store: TaskStore,
         app: GitHubApp,
@@ -43,6 +57,7 @@ class GitHubPublisher:
         *,
         shelter: Shelter,
         answerable: bool = True,
+        repairs: Repairs | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Work for one server.
@@ -53,9 +68,11 @@ class GitHubPublisher:
             settings: the operator's.
             shelter: what commands are shut in by.
             answerable: whether what people say later finds the run that they answer; else none may wait for them.
+            repairs: what acts on the checks of others; None where no server hears of them later.
             monotonic: seconds that only grow.
         """
         self._answerable = answerable
+        self._repairs = repairs
         self._store = store
         self._app = app
         self._settings = settings
@@ -74,12 +91,12 @@ class GitHubPublisher:
             kept = parse_repository(text) if text is not None else RepositorySettings(version=1)
         except RepositoryConfigError as error:
             raise RepositoryConfigError(comments.config_broken(PATH, str(error))) from error
-        settings = resolve(self._settings, kept, Fix(run.request, run.model))
+        settings = resolve(self._settings, kept, Fix(run.request, run.model), usd=run.usd)
         if not settings.enabled:
             raise TaskRefused(f"`{PATH}` says `enabled: false`.")
         if self._answerable:
             return settings
-        if settings.mode == "plan":
+        if run.intent == "plan" or (settings.mode == "plan" and run.intent != "check"):
             raise TaskRefused(PLANS_NEED_SERVER)
         return replace(settings, mode="act")
 
@@ -88,8 +105,9 @@ class GitHubPublisher:
         await self._show(task, run)
 
     async def announce(self, task: Task, run: Run, settings: RunSettings) -> None:
-        """Make the run's progress comment."""
-        await self._show(task, run)
+        """Make the run's progress comment; an answer and what the checks say are comment enough."""
+        if run.intent not in ASIDE:
+            await self._show(task, run)
 
     async def origin(self, task: Task) -> Origin:
         """Name the repository and a way to its token."""
@@ -101,14 +119,25 @@ class GitHubPublisher:
 
         return Origin(f"github-{repository.id}", await github.clone_url(repository), token)
 
+    def ci(self, task: Task, head: Callable[[], str | None]) -> GitHubCi:
+        """Ask about the task's own repository."""
+        return GitHubCi(lambda: self._github(task), task.repository, head)
+
     async def author(self, task: Task) -> Identity:
         """Commit as the account that we are."""
         us = await self._github(task).identity()
         return Identity(us.login, f"{us.id}+{us.login}@users.noreply.github.com")
 
-    async def push(self, task: Task, workspace: Workspace, commit: str, branch: str, *, expected: str | None) -> bool:
-        """Push to GitHub."""
-        await workspace.push(commit, branch, expected=expected)
+    async def push(
+        self, task: Task, workspace: Workspace, commit: str, branch: str, *, expected: str | None, workflows: bool
+    ) -> bool:
+        """Push to GitHub; a token that may change workflows is asked for only where people agreed to that."""
+        github = self._github(task)
+
+        async def token() -> str | None:
+            return await github.git_token(task.repository, workflows=True)
+
+        await workspace.push(commit, branch, expected=expected, credentials=token if workflows else None)
         return True
 
     async def takes_unfinished(self, task: Task, *, offered: bool) -> bool:
@@ -117,7 +146,7 @@ class GitHubPublisher:
             return False
         github = self._github(task)
         pull = await github.find_pull(task.repository, task.branch)
-        return pull is None or pull.state != "open" or (pull.draft and await self._is_ours(github, task, pull))
+        return pull is None or pull.state != "open" or (pull.draft and await is_ours(self._store, github, task, pull))
 
     async def publish(self, task: Task, run: Run, work: Work) -> Published | None:
         """Open the pull request, or bring ours up to date.
@@ -134,24 +163,102 @@ class GitHubPublisher:
             pull = await self._open(github, task, run, work)
             if pull is None:
                 return Published(None, "", NO_DRAFTS)
-        elif await self._is_ours(github, task, pull):
-            pull = await github.update_pull(task.repository, pull.number, body=await self._body(task, run, work))
-        return Published(pull.number, pull.url)
+        elif await is_ours(self._store, github, task, pull):
+            was_plan = pull.title == plan_pull.title(task.title, number=task.number)
+            title = comments.pull_title(task.title, number=task.number) if was_plan else None
+            body = await self._body(task, run, work)
+            pull = await github.update_pull(task.repository, pull.number, title=title, body=body)
+        if work.branch == task.branch:
+            await sheets.drop(self._store, task)
+        remark = ""
+        # A job hears of no review that comes later.
+        if self._settings.independent_review and self._answerable and task.kind == "issue":
+            remark = await independent.show(self._store, github, task, pull.number, work.commit)
+        return Published(pull.number, pull.url, remark)
 
-    async def propose(self, task: Task, run: Run, plan: PlanProposed) -> None:
-        """Post the plan as a comment of its own, under those before it; what people say to it comes as a command."""
+    async def propose(self, task: Task, run: Run, plan: PlanProposed, sheet: Sheet | None = None) -> None:
+        """Post the plan under those before it, as a comment or a pull request; what people say comes as a command."""
         await self._show(task, run)
-        view = questions.PlanView(
-            await self._model_of(task, run),
-            plan.text,
-            plan.files,
-            plan.turns,
-            plan.questions,
-            plan.waits,
-            run.requester,
-            self._settings.command,
-        )
-        await self._post(task, run, f"plan.{run.seq}.{plan.number}", questions.plan(view))
+        view = await self._plan_view(task, run, plan)
+        put = await self._put_plan(task, view, sheet) if sheet else ""
+        if sheet and isinstance(put, Pull):
+            # The issue, or the pull request on which the plan was asked to be another one.
+            body = plan_pull.comment(view, path=sheet.path, number=put.number)
+        else:
+            body = questions.plan(view, plan_pull.not_put(str(put)) if sheet else "")
+        await self._post(task, run, plan_slot(run.seq, plan.number), body)
+        if plan.waits:
+            await self._supersede(task, run, plan)
+
+    async def _put_plan(self, task: Task, view: PlanView, sheet: Sheet) -> Pull | str:
+        """Open the draft that carries a plan, or bring it up to date; where that cannot be done, return why."""
+        if sheet.refused:
+            return sheet.refused
+        github = self._github(task)
+        title = plan_pull.title(task.title, number=task.number)
+        mark = markers.make(task.id, "pull", await self._store.state_key())
+        body = cut(plan_pull.body(view, path=sheet.path, number=task.number), tail=mark)
+        pull = await github.find_pull(task.repository, task.branch)
+        try:
+            if pull is None or pull.state != "open":
+                pull = await _opened(github, task, task.branch, title, body, draft=True)
+            if not await is_ours(self._store, github, task, pull):
+                return plan_pull.not_ours(pull.number)
+            pull = await github.update_pull(task.repository, pull.number, title=title, body=body)
+        except Conflict as conflict:
+            if _REFUSED_DRAFT not in str(conflict).casefold():
+                raise
+            return plan_pull.no_drafts()
+        except Forbidden as refused:
+            return str(refused)
+        await self._store.set_pull(task.id, pull.number)
+        return pull
+
+    async def _plan_view(self, task: Task, run: Run, plan: PlanProposed, *, superseded: str = "") -> PlanView:
+        return await view_of(self._store, task, run, plan, self._settings.command, superseded=superseded)
+
+    async def _supersede(self, task: Task, run: Run, plan: PlanProposed) -> None:
+        """Mark the plan that stood before this one."""
+        before: tuple[int, PlanProposed] | None = None
+        for event in await self._store.events(task.id):
+            if isinstance(event.fact, PlanProposed) and event.fact.waits:
+                if (event.run, event.fact.number) == (run.seq, plan.number):
+                    break
+                before = event.run, event.fact
+        earlier = before and await self._store.run(task.id, before[0])
+        if before is None or earlier is None:
+            return
+        slot = plan_slot(earlier.seq, before[1].number)
+        if await self._store.effect(task.id, slot) is not None:
+            view = await self._plan_view(task, earlier, before[1], superseded=short(plan.hash))
+            await self._post(task, earlier, slot, questions.plan(view))
+
+    async def threads(self, task: Task, run: Run) -> Threads:
+        """Fetch what people said on lines."""
+        return await open_threads(self._github(task), task, run, await self._store.state_key())
+
+    async def answer_threads(self, task: Task, run: Run, commit: str, view: RoundView) -> None:
+        """Answer in threads, as one review, and resolve some of them."""
+        github, model, word = self._github(task), await self._model_of(task, run), self._settings.command
+        marker = markers.make(task.id, f"answers.{run.seq}", await self._store.state_key())
+        body = f"{rounds.review(view)}\n\n{marker}"
+        said = [(thread, rounds.answer(one, model=model, word=word)) for thread, one in view.replies]
+        await github.reviews.reply_in_review(task.repository, task.pull_number or 0, commit, body, said)
+        for thread in view.resolved:
+            await github.reviews.resolve_thread(task.repository, thread)
+
+    async def evidence(self, task: Task, run: Run, head: str) -> str:
+        """Show it as a check run, and in a comment where somebody asked for it."""
+        return await show_evidence(self._store, self._github(task), task, run, head)
+
+    async def outdated(self, task: Task, head: str) -> None:
+        """Mark it in the text of our own pull request."""
+        await mark_outdated(self._store, self._github(task), task, head)
+
+    async def answer(self, task: Task, run: Run, answer: str) -> None:
+        """Post the answer to a person's question."""
+        body = questions.answer(run.request, answer, model=await self._model_of(task, run))
+        await self._post(task, run, f"answer.{run.seq}", body)
 
     async def ask(self, task: Task, run: Run, question: str, number: int) -> None:
         """Post the question; the answer comes as a command."""
@@ -168,6 +275,14 @@ class GitHubPublisher:
             self._store, self._github(task), task.repository, run.number, task_id=task.id, slot=slot, body=body
         )
 
+    async def request(self, task: Task, run: Run, slot: str, body: str, call: ActionRequest) -> Posted:
+        """Post what waits for approval, on a line or in the thread; the decision comes as a command."""
+        return await post_request(self._store, self._github(task), task, run, slot=slot, body=body, call=call)
+
+    async def point_out(self, task: Task, run: Run, commit: str, marks: Sequence[tuple[str, int, str]]) -> None:
+        """Comment on lines of the pull request."""
+        await mark_lines(self._store, self._github(task), task, run, commit, marks)
+
     async def progress(self, task: Task, run: Run) -> None:
         """Edit the progress comment where the run went on and the last edit is long enough ago."""
         if await self._store.effect(task.id, progress_slot(run)) is None:
@@ -180,16 +295,24 @@ class GitHubPublisher:
 
     async def report(self, task: Task, run: Run) -> None:
         """Show the final state, and react to what asked for the run."""
-        await self._show(task, run)
-        self._shown.pop(run.id, None)
         standing = stand(await self._store.events(task.id), run.seq)
         outcome = standing.finished.outcome if standing.finished else "failed"
-        if content := REACTIONS.get(outcome):
+        if run.intent not in ASIDE or outcome != "done":
+            await self._show(task, run)
+        self._shown.pop(run.id, None)
+        await show_status(self._store, self._github(task), task, self._settings.command)
+        if (run.commanded or run.intent not in ASIDE) and (content := REACTIONS.get(outcome)):
             try:
                 await self._github(task).react(task.repository, run.number, run.comment_id, content)
             except NotFound:
                 # The comment may have been deleted; the final state stands in ours.
                 log.info("react.gone", extra={"run": run.id})
+
+    async def ended(self, task: Task) -> None:
+        """Look at the checks of others."""
+        if self._repairs is not None:
+            handled = await self._repairs.look(task, self._github(task))
+            log.info("ci.looked", extra={"task": task.id, "note": handled.note})
 
     async def _show(self, task: Task, run: Run) -> None:
         events = await self._store.events(task.id)
@@ -211,11 +334,6 @@ class GitHubPublisher:
                 raise
         return None if work.early else await _opened(github, task, work.branch, f"[agent] {title}", body, draft=False)
 
-    async def _is_ours(self, github: GitHub, task: Task, pull: Pull) -> bool:
-        us = await github.identity()
-        found = markers.find(pull.body, await self._store.state_key())
-        return pull.author is not None and pull.author.id == us.id and found == (task.id, "pull")
-
     async def _body(self, task: Task, run: Run, work: Work) -> str:
         events = await self._store.events(task.id)
         # What was used and what applied are this run's; what was asked and what shows that it works are the task's.
@@ -224,7 +342,8 @@ class GitHubPublisher:
         if meter is None:
             raise TaskRefused("The run has no record of its start.")
         commit = whole.commit
-        asked = [request or f"{task.title}\n\n{task.body}" for request in whole.requests]
+        # A bare command asks for what stands there already.
+        asked = dict.fromkeys(request or f"{task.title}\n\n{task.body}" for request in whole.requests)
         return comments.pull_body(
             comments.PullView(
                 marker=markers.make(task.id, "pull", await self._store.state_key()),
@@ -238,8 +357,7 @@ class GitHubPublisher:
                 insertions=commit.insertions if commit else 0,
                 deletions=commit.deletions if commit else 0,
                 commits=whole.commits,
-                setup=standing.setup_rows(),
-                checks=whole.check_rows(),
+                evidence=whole.evidence(standing.setup_rows()),
                 commands=whole.command_rows(),
                 settings=_applied(standing.started.settings) if standing.started else {},
                 notices=standing.told(whole.protected),

@@ -6,21 +6,27 @@ from datetime import datetime
 from typing import Any, cast
 
 from bot.agent.context.window import Window
+from bot.agent.gate import Gate
 from bot.agent.modes import mode_of
 from bot.agent.prompt import Assignment, Surroundings, first_message, next_message, pinned
 from bot.agent.rules import Guidance
-from bot.domain.events import RunStarted, WorkspaceReady
+from bot.domain.events import Notice, RunStarted, WorkspaceReady
 from bot.domain.messages import Message, TextPart, ToolCall, ToolResult
+from bot.domain.review import OpenThread
 from bot.domain.task import Mode, Task
 from bot.errors import RepositoryRefused, TaskRefused
+from bot.github import rounds
 from bot.projects.checks import FoundCheck
 from bot.settings.record import settings_from_data, settings_to_data
 from bot.settings.resolve import RunSettings
+from bot.tasks import sheets
 from bot.tasks.before import LeftOpen, left_open
 from bot.tasks.desk import Desk
 from bot.tasks.engines.base import Json
+from bot.tasks.fitting import fitted
 from bot.tasks.guidance import read_guidance
 from bot.tasks.lease import Lease
+from bot.tasks.protection import Held, taken_up
 from bot.tasks.scene import Scene
 from bot.tasks.standing import left_elsewhere
 from bot.tools.checks import find_in
@@ -67,6 +73,16 @@ class Prepared:
     """The last inbox item that an earlier run heard."""
     checks: Sequence[FoundCheck]
     """Those that the project's files tell of and that can be run here."""
+    pull: int = 0
+    """The pull request whose threads these are; 0 where there is none."""
+    threads: Sequence[OpenThread] = ()
+    """What people said on its lines and what is not resolved, as `fitted` gives it."""
+    held: Held | None = None
+    """What an earlier run left to be decided about and a person approved since, so that it is pushed as it is."""
+    theirs: bool = False
+    """Whether the work lies in a person's own checkout."""
+    sheet: str = ""
+    """The file of the remote branch that holds a plan; `base` is a commit, not pushed yet, without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +122,20 @@ async def begin(scene: Scene) -> Begun:
         if why := desk.shelter.refuses(task):
             raise TaskRefused(why)
         before = await left_open(desk.store, task, run)
-        commanded = run.comment_id is not None or await _is_joined(scene)
+        commanded = run.commanded or await _is_joined(scene)
         # A label says that there is something to do; what is open is decided by a command.
         if not commanded and not task.repository.is_local:
             before = LeftOpen(works=before.works)
         settings = await desk.publisher.settings(task, replace(run, model=run.model or before.model))
         goes_on = bool(before.plan) or before.answers or before.works
         mode = mode_of(settings.mode, commanded=commanded, goes_on=goes_on)
+        if run.intent != "fix":
+            mode = "plan" if run.intent in {"plan", "ask"} else "act"
         await recorder.note("started", RunStarted(settings.model, mode, settings.shown()))
         await desk.publisher.announce(task, run, settings)
         window, planners = desk.window(settings.model), desk.window(settings.planner)
         return {
+            "gate": Gate.of(desk.policies, settings.policy, desk.minimum, settings.command).to_data(),
             "mode": mode,
             "open": before.to_data(),
             "planners": [planners.tokens, planners.usable],
@@ -132,6 +151,8 @@ async def begin(scene: Scene) -> Begun:
     scene.lease.shell = value["shell"] is True
     scene.lease.memory = settings.memory
     scene.lease.parallel = settings.parallel_commands
+    gate = cast("dict[str, object] | None", value.get("gate"))
+    scene.lease.gate = None if gate is None else Gate.from_data(gate)
     window, planners = (Window(*cast("list[int]", value[key])) for key in ("window", "planners"))
     before = LeftOpen.from_data(cast("dict[str, Any]", value["open"]))
     started = datetime.fromisoformat(str(value["started"]))
@@ -141,7 +162,7 @@ async def begin(scene: Scene) -> Begun:
 async def _is_joined(scene: Scene) -> bool:
     """Whether a command came while the run was queued, and joined it."""
     items = await scene.desk.store.inbox(scene.task.id, after=await _heard_before(scene))
-    return any(item.kind == "steer" and item.comment_id is not None for item in items)
+    return any(item.kind == "steer" and item.commanded for item in items)
 
 
 async def _heard_before(scene: Scene) -> int:
@@ -158,6 +179,8 @@ async def prepare(scene: Scene) -> Prepared:
         origin = await lease.origin()
         expected = await desk.workspaces.remote_head(task.id, origin, task.branch)
         lease.branch = task.branch if expected else task.base_branch
+        held = await taken_up(scene, expected)
+        sheet = "" if held else await sheets.cleared(scene, expected)
         live = await lease.live()
         await recorder.note("workspace", WorkspaceReady(task.branch, live.opened.base, live.opened.files))
         system, programs = await _surroundings(lease, shell=lease.shell)
@@ -168,17 +191,24 @@ async def prepare(scene: Scene) -> Prepared:
         return {
             "guidance": asdict(guidance),
             "base": live.opened.base,
+            "held": None if held is None else held.to_data(),
+            "sheet": sheet,
             "expected": expected,
             "system": system,
             "programs": programs,
             "checks": [asdict(check) for check in found if check.program in programs],
             "heard": await _heard_before(scene),
+            "theirs": not live.opened.movable,
+            **await _threads(scene),
         }
 
     value = cast("dict[str, object]", await scene.steps.do("prepare", action, stoppable=True, patient=True))
     expected = cast("str | None", value["expected"])
     lease.branch = task.branch if expected else task.base_branch
-    lease.commit = lease.commit or str(value["base"])
+    lease.base = str(value["base"])
+    kept = cast("dict[str, Any] | None", value.get("held"))
+    held = None if kept is None else Held.from_data(kept)
+    lease.commit = held.commit if held else lease.commit or lease.base
     # A run that began with an earlier version kept none.
     lease.guidance = Guidance(**cast("dict[str, Any]", value.get("guidance", {})))
     return Prepared(
@@ -188,7 +218,27 @@ async def prepare(scene: Scene) -> Prepared:
         cast("list[str]", value["programs"]),
         cast("int", value["heard"]),
         [FoundCheck(**row) for row in cast("list[dict[str, Any]]", value.get("checks", []))],
+        cast("int", value.get("number", 0)),
+        [OpenThread.from_data(row) for row in cast("list[dict[str, Any]]", value.get("threads", []))],
+        held if held is not None and held.decision else None,
+        value.get("theirs", False) is True,
+        str(value.get("sheet", "")),
     )
+
+
+async def _threads(scene: Scene) -> dict[str, Json]:
+    """Look what people said on lines: only work answers there, and who plans hears what is said on the plan."""
+    if scene.run.intent not in {"fix", "plan"} or scene.run.is_repair:
+        return {}
+    found = await scene.desk.publisher.threads(scene.task, scene.run)
+    threads = fitted(await sheets.threads_for(scene, found.open))
+    if found.remark:
+        await scene.recorder.note("threads", Notice(found.remark))
+    left = sum(not thread.told for thread in threads)
+    if left and scene.run.intent == "plan":
+        # Nothing else tells of it: who plans answers no threads.
+        await scene.recorder.note("threads/left", Notice(rounds.left_over(left)))
+    return {"number": found.number, "threads": [thread.to_data() for thread in threads]}
 
 
 async def _base_commit(scene: Scene, origin: Origin) -> str | None:
@@ -225,9 +275,12 @@ async def transcript_of(scene: Scene, begun: Begun, prepared: Prepared, setup: s
     desk, task, run = scene.desk, scene.task, scene.run
     earlier: Sequence[Message] = ()
     for seq in range(run.seq - 1, 0, -1):
+        if run.fresh:
+            break
         # A run keeps the whole transcript up to its end, so the last one that has any holds all.
         earlier = await desk.store.messages(task.id, run=seq)
-        if earlier:
+        one = await desk.store.run(task.id, seq)
+        if earlier or (one is not None and one.fresh):
             break
     if not earlier:
         return [first_of(scene, begun.settings, prepared, setup, wanted)]
@@ -249,7 +302,9 @@ async def transcript_of(scene: Scene, begun: Begun, prepared: Prepared, setup: s
     return [*transcript, asked]
 
 
-def first_of(scene: Scene, settings: RunSettings, prepared: Prepared, setup: str, wanted: Wanted | None) -> Message:
+def first_of(
+    scene: Scene, settings: RunSettings, prepared: Prepared, setup: str, wanted: Wanted, *, plans: bool = False
+) -> Message:
     """Build the first message.
 
     Args:
@@ -257,9 +312,9 @@ def first_of(scene: Scene, settings: RunSettings, prepared: Prepared, setup: str
         settings: what applies to it.
         prepared: its working copy.
         setup: how the project was set up, in words for the model.
-        wanted: what the work is about; None where a plan is asked for.
+        wanted: what the work is about.
+        plans: whether it only reads.
     """
-    plans, wanted = wanted is None, wanted or Wanted(request=scene.run.request)
     task, run, guidance, memory = scene.task, scene.run, scene.lease.guidance, settings.memory
     kind = {"issue": "issue", "pull": "pull request"}[task.kind] if task.number else "task"
     assignment = Assignment(

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import cast
 
 from bot.domain.events import PlanProposed, QuestionAsked
-from bot.domain.proposal import Proposal
+from bot.domain.proposal import Proposal, Sheet, hash_of
 from bot.errors import Cancelled, Waits
 from bot.tasks.engines.base import Json
 from bot.tasks.scene import Scene
@@ -18,7 +18,15 @@ class Unheard(Exception):  # noqa: N818 - no error: the model hears them first
     """People said something while the model thought; what it asks may be answered by that already."""
 
 
-async def put_plan(scene: Scene, number: int, proposal: Proposal, waits: str, *, heard: int) -> str:
+async def put_plan(
+    scene: Scene,
+    number: int,
+    proposal: Proposal,
+    waits: str,
+    *,
+    heard: int,
+    put_file: Callable[[PlanProposed], Awaitable[Sheet]] | None = None,
+) -> str:
     """Put a plan to the people, and return what they want changed; empty where it is to be carried out.
 
     Args:
@@ -27,17 +35,19 @@ async def put_plan(scene: Scene, number: int, proposal: Proposal, waits: str, *,
         proposal: the plan.
         waits: why people have to decide, as a sentence; empty where they only read it.
         heard: the last inbox item that the model heard.
+        put_file: puts a plan that waits on the branch, to be reviewed there; None where it stands in a comment.
 
     Raises:
         Unheard: the plan waits, and people said something else meanwhile; it was not put to them.
         Waits: people have to decide, and do so later.
         Cancelled: somebody does not want it at all.
     """
-    fact = PlanProposed(number, waits=waits, **asdict(proposal))
+    fact = PlanProposed(number, waits=waits, hash=hash_of(scene.task.id, proposal), **asdict(proposal))
 
     async def put() -> str | None:
         await scene.recorder.note(f"plan/{number}", fact)
-        return await scene.desk.publisher.propose(scene.task, scene.run, fact)
+        sheet = await put_file(fact) if waits and put_file else None
+        return await scene.desk.publisher.propose(scene.task, scene.run, fact, sheet)
 
     if not waits:
         await scene.steps.do(f"plan/{number}", put, stoppable=True, patient=True)

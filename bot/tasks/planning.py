@@ -1,7 +1,7 @@
 """The part of a run that comes before the work: a plan, made with tools that only read, and what people say to it."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from bot.agent.conduct import Finishing
 from bot.agent.context.conversation import Context, Told
@@ -9,10 +9,14 @@ from bot.agent.journal import Journal
 from bot.agent.limits import LimitGuard
 from bot.agent.loop import Agent
 from bot.agent.modes import PLAN, why_wait
-from bot.agent.prompt import change_plan
+from bot.agent.prompt import change_plan, revise_plan
+from bot.agent.threads import threads_told
 from bot.agent.transcript import say
-from bot.domain.proposal import Proposal
+from bot.domain.events import PlanProposed
+from bot.domain.messages import Message
+from bot.domain.proposal import Proposal, Sheet
 from bot.errors import ModelRefused
+from bot.tasks import sheets
 from bot.tasks.opening import Begun, Prepared, Wanted, first_of
 from bot.tasks.people import Unheard, put_plan
 from bot.tasks.recorded import Ears, RecordedModel, RecordedToolset
@@ -54,7 +58,11 @@ async def make_plan(  # noqa: PLR0913 - a conversation has this many sides
         journal=journal,
         phase=PLAN,
     )
-    transcript = [first_of(scene, begun.settings, prepared, "", None)]
+    standing, run = begun.open.plan, scene.run
+    # What is asked of a plan that stands is not the task: that was asked before.
+    asked = [*begun.open.asked, *filter(None, [] if standing else [run.request])]
+    transcript = _first(scene, begun, prepared, asked)
+    put_file = _put_file(scene, begun, prepared)
     for number in itertools.count(1):
         finished = await agent.run(transcript)
         proposal = finished.proposal or Proposal(finished.summary)
@@ -62,7 +70,7 @@ async def make_plan(  # noqa: PLR0913 - a conversation has this many sides
             raise ModelRefused("The model made no plan.")
         waits = why_wait(begun.mode, proposal, guard.limits.turns)
         try:
-            change = await put_plan(scene, number, proposal, waits, heard=ears.heard)
+            change = await put_plan(scene, number, proposal, waits, heard=ears.heard, put_file=put_file)
         except Unheard:
             continue
         if not change:
@@ -70,4 +78,28 @@ async def make_plan(  # noqa: PLR0913 - a conversation has this many sides
         say(transcript, [change_plan(scene.task.id, change)])
     # What was read for the plan is not known to the work: its conversation begins anew.
     scene.lease.ledger.seen.clear()
-    return Wanted(proposal.text, [scene.run.request] if scene.run.request else [], said=said)
+    asked += [*begun.open.talk, *([run.request] if standing and run.request else [])]
+    return Wanted(proposal.text, asked, said=said)
+
+
+def _first(scene: Scene, begun: Begun, prepared: Prepared, asked: Sequence[str]) -> list[Message]:
+    """Tell who plans of the task, of the plan that stands, and of what was said on its lines."""
+    transcript = [first_of(scene, begun.settings, prepared, "", Wanted(asked=asked), plans=True)]
+    if begun.open.plan:
+        say(transcript, [revise_plan(scene.task.id, begun.open.plan, scene.run.request, begun.open.talk)])
+    say(transcript, [threads_told(scene.task.id, prepared.pull, prepared.threads, answers=False)])
+    return transcript
+
+
+def _put_file(scene: Scene, begun: Begun, prepared: Prepared) -> Callable[[PlanProposed], Awaitable[Sheet]] | None:
+    """Return how a plan is put as a file of a pull request; None where it is a comment."""
+    task = scene.task
+    as_pull = begun.settings.plan_as == "pull" and task.kind == "issue" and not task.repository.is_local
+    # A branch that holds work already is no place for a plan.
+    if not as_pull or (prepared.expected is not None and not prepared.sheet):
+        return None
+
+    async def put(fact: PlanProposed) -> Sheet:
+        return await sheets.put(scene, prepared.base, fact, begun.settings.command)
+
+    return put

@@ -1,21 +1,29 @@
 """How the work leaves the machine: one commit, one push, one pull request; each looked up before it is made."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import cast
+from typing import Any, cast
 
+from bot.domain.changes import WAITS, Finding
 from bot.domain.events import BranchPushed, CommitMade, Notice, PullOpened
 from bot.domain.protected import is_protected
 from bot.errors import BranchMoved, PushRejected
-from bot.github import comments
+from bot.github import comments, moved
+from bot.github import protected as words
+from bot.github.people import co_author
 from bot.redaction import Leak, holds_secret, leaks, leaks_in_names, mask, mask_known
 from bot.settings.repository import PATH
+from bot.tasks import protection
+from bot.tasks.checking import show_work
 from bot.tasks.desk import Work
 from bot.tasks.engines.base import Json
+from bot.tasks.marks import mark
+from bot.tasks.moved import put_on_top
 from bot.tasks.opening import Prepared
+from bot.tasks.protection import Held
 from bot.tasks.scene import Scene
-from bot.workspace.base import Workspace
+from bot.workspace.base import EXPECTED, Workspace
 
 DIFF_CHARS = 16 << 20
 """Of a change that are read as lines; the files behind are read whole."""
@@ -23,8 +31,10 @@ TOLD = 5
 """Places of secrets that are named."""
 
 
-async def deliver(scene: Scene, prepared: Prepared, *, summary: str, complete: bool, early: str = "") -> Work | None:
-    """Commit, push and publish; None where nothing was changed.
+async def deliver(
+    scene: Scene, prepared: Prepared, *, summary: str, complete: bool, early: str = "", plan: str = ""
+) -> Work | None:
+    """Commit, push and publish; None where nothing was changed, or what there is of it stays here.
 
     Args:
         scene: the run.
@@ -32,22 +42,53 @@ async def deliver(scene: Scene, prepared: Prepared, *, summary: str, complete: b
         summary: the model's own account.
         complete: False where the run ended early and this is what there is.
         early: why it did, where the work is offered as a draft all the same.
+        plan: what was carried out, in the words that people read; empty where there was no plan.
 
     Raises:
+        Waits: people decide later whether it is pushed.
         PushRejected: the remote did not take it, under the task's name or another, or it holds a secret of ours.
         GitHubError: the pull request could not be opened or updated.
     """
-    sha = await _commit(scene, prepared, summary)
-    ours = scene.task.branch.startswith("agent/")
-    if sha is None and (prepared.expected is None or not complete or not ours):
+    made = await _commit(scene, prepared, summary, plan)
+    if isinstance(made, dict):
+        held = _held(scene, prepared, made, summary)
+        if await protection.hold(scene, held, [Finding.from_data(one) for one in made["waits"]], complete=complete):
+            return None
+        made = held.commit
+    sha, ours = made, scene.task.branch.startswith("agent/")
+    if sha is None and (prepared.expected is None or prepared.sheet or not complete or not ours):
         return None
     if sha is None:
         # An earlier life pushed the work, and may have ended before anything carried it.
         branch, sha = scene.task.branch, prepared.base
     else:
         seen = not complete and prepared.expected is not None
-        branch = await _push(scene, prepared, sha, seen=seen, draft=bool(early) and ours)
+        branch, sha = await _push(scene, prepared, sha, seen=seen, draft=bool(early) and ours)
     work = Work(sha, prepared.base, prepared.expected, branch, summary, complete, early)
+    await publish_work(scene, work, "pull", "check/shown")
+    await mark(scene, work, made or sha)
+    return work
+
+
+async def release(scene: Scene, prepared: Prepared, held: Held) -> Work:
+    """Push and publish what a person approved, exactly as it was put to them.
+
+    Raises:
+        Cancelled: somebody said stop before that.
+        PushRejected: the remote did not take it.
+        GitHubError: the pull request could not be opened or updated.
+    """
+    await protection.tell(scene, held, prepared.heard)
+    branch, _ = await _push(scene, prepared, held.commit, seen=False, draft=False, exact="protected/push")
+    await protection.let_go(scene, held)
+    work = Work(held.commit, held.base, held.expected, branch, held.summary, complete=True)
+    await publish_work(scene, work, "protected/pull", "protected/shown")
+    await mark(scene, work, held.commit, "protected/marks")
+    return work
+
+
+async def publish_work(scene: Scene, work: Work, name: str, shown: str) -> None:
+    """Open or update the pull request, and show the evidence as a check run of its head."""
 
     async def action() -> Json:
         published = await scene.desk.publisher.publish(scene.task, scene.run, work)
@@ -61,17 +102,26 @@ async def deliver(scene: Scene, prepared: Prepared, *, summary: str, complete: b
             await scene.recorder.note("published", Notice(published.remark))
         return asdict(published)
 
-    await scene.steps.do("pull", action, patient=True)
-    return work
+    published = cast("dict[str, Any] | None", await scene.steps.do(name, action, patient=True))
+    if published is not None and published["number"] is not None:
+        await show_work(scene, work.commit, shown)
 
 
-async def _commit(scene: Scene, prepared: Prepared, summary: str) -> str | None:
+def _held(scene: Scene, prepared: Prepared, made: Mapping[str, Any], summary: str) -> Held:
+    paths = sorted({path for one in made["waits"] for path in one["paths"]})
+    sha, fact = str(made["sha"]), cast("dict[str, Any]", made["fact"])
+    return Held(sha, prepared.base, prepared.expected, scene.task.branch, summary, "", paths, fact)
+
+
+async def _commit(scene: Scene, prepared: Prepared, summary: str, plan: str) -> str | dict[str, Any] | None:
+    """Make the commit; with what people decide about before, where there is such, its id is in a mapping."""
     task, run = scene.task, scene.run
 
     async def action() -> Json:
         opened = await scene.lease.opened()
-        subject = run.request.strip().split("\n", 1)[0] if run.seq > 1 else ""
-        message = mask(comments.commit_message(subject or task.title, summary, number=task.number, task_id=task.id))
+        title = (run.request.strip().split("\n", 1)[0] if run.seq > 1 else "") or task.title
+        by = co_author(run.requester, run.requester_id)
+        message = mask(comments.commit_message(title, summary, number=task.number, task_id=task.id, by=by))
         author = await scene.desk.publisher.author(task)
         memory = scene.lease.memory
         without = None if memory.mode == "write" else memory.folder
@@ -80,9 +130,12 @@ async def _commit(scene: Scene, prepared: Prepared, summary: str) -> str | None:
         changed = await opened.workspace.changed_paths(checked, sha or prepared.base)
         if without and any(path == without or path.startswith(f"{without}/") for path in changed):
             await scene.recorder.note("memory", Notice(_left_out(without)))
+        missed = {path: why for path, why in opened.workspace.left_out.items() if why not in EXPECTED}
+        if missed:
+            await scene.recorder.note("left-out", Notice(words.left_out(missed)))
         if sha is not None:
             paths = await opened.workspace.changed_paths(prepared.base, sha)
-            await _keep_secrets(scene, opened.workspace, prepared.base, sha, paths)
+            await keep_secrets(scene, opened.workspace, prepared.base, sha, paths)
             stat = await opened.workspace.diff_stat(prepared.base, sha)
             subject = message.split("\n", 1)[0]
             fact = CommitMade(
@@ -94,17 +147,28 @@ async def _commit(scene: Scene, prepared: Prepared, summary: str) -> str | None:
                 same_tree_as=None if changed else checked,
                 protected=sorted(filter(is_protected, paths)),
             )
+            found = await protection.findings_of(scene, opened, prepared.base, sha, plan)
+            if marked := [one for one in found if one.kind not in WAITS]:
+                await scene.recorder.note("marked", Notice(words.marked(marked)))
+            if waits := words.waiting(found):
+                kept = {**asdict(fact), "protected": list(fact.protected)}
+                if scene.desk.permits is not None:
+                    await scene.recorder.note("commit", fact)
+                return {"sha": sha, "waits": [one.to_data() for one in waits], "fact": kept}
             await scene.recorder.note("commit", fact)
+        if run.intent in protection.GOES_ON:
+            # Whatever waited before this run is in the commit now, or not wanted any more.
+            await protection.keep(scene, None)
         return sha
 
-    return cast("str | None", await scene.steps.do("commit", action))
+    return cast("str | dict[str, Any] | None", await scene.steps.do("commit", action))
 
 
 def _left_out(folder: str) -> str:
     return f"Changes below `{folder}`, the memory bank, are left out: only `memory: write` in `{PATH}` lets them in."
 
 
-async def _keep_secrets(scene: Scene, workspace: Workspace, base: str, sha: str, paths: Sequence[str]) -> None:
+async def keep_secrets(scene: Scene, workspace: Workspace, base: str, sha: str, paths: Sequence[str]) -> None:
     """Refuse a change that would publish a secret of ours, and remark on what looks like somebody's.
 
     Raises:
@@ -134,11 +198,13 @@ def _places(found: Sequence[Leak]) -> str:
     return "; ".join(str(leak) for leak in found[:TOLD]) + more
 
 
-async def _push(scene: Scene, prepared: Prepared, sha: str, *, seen: bool, draft: bool) -> str:
-    """Push to the task's branch and return where the work stands.
+async def _push(
+    scene: Scene, prepared: Prepared, sha: str, *, seen: bool, draft: bool, exact: str = ""
+) -> tuple[str, str]:
+    """Push to the task's branch and return where the work stands, and as which commit.
 
-    Unfinished work on a branch that others see, and work whose branch moved meanwhile, goes to a branch beside it:
-    nothing is lost and nothing is overwritten.
+    Where others pushed meanwhile it goes on top of theirs. Unfinished work on a branch that others see, and work that
+    conflicts with theirs, goes to a branch beside it: nothing is lost and nothing is overwritten.
 
     Args:
         scene: the run.
@@ -146,6 +212,7 @@ async def _push(scene: Scene, prepared: Prepared, sha: str, *, seen: bool, draft
         sha: the commit.
         seen: whether it is unfinished and others see the task's branch.
         draft: whether it is offered as a draft, so that it may go there all the same.
+        exact: the step's name where people approved this very commit, so that no other one is pushed to the branch.
     """
     task, publisher = scene.task, scene.desk.publisher
 
@@ -156,17 +223,30 @@ async def _push(scene: Scene, prepared: Prepared, sha: str, *, seen: bool, draft
         branch, expected = (aside, None) if beside else (task.branch, prepared.expected)
         if mask_known(branch) != branch:
             raise PushRejected("the branch's name holds a secret of this server: ask again with another title")
-        try:
-            pushed = await publisher.push(task, opened.workspace, sha, branch, expected=expected)
-        except BranchMoved:
-            branch = aside
-            pushed = await publisher.push(task, opened.workspace, sha, branch, expected=None)
-            others = "is checked out or " if task.repository.is_local else ""
-            told = f"`{task.branch}` {others}has commits of others by now, so the work is beside it, on `{aside}`."
-            moved = Notice(told)
-            await scene.recorder.note("aside", moved)
-        if pushed:
-            await scene.recorder.note("push", BranchPushed(branch, sha))
-        return branch
+        # Whatever comes here was agreed to.
+        changed = await opened.workspace.changed_paths(prepared.base, sha)
+        workflows = any(path.startswith(".github/workflows/") for path in changed)
 
-    return str(await scene.steps.do("push", action, patient=True))
+        async def push(commit: str, onto: str | None) -> bool:
+            return await publisher.push(task, opened.workspace, commit, branch, expected=onto, workflows=workflows)
+
+        commit = sha
+        try:
+            pushed = await push(sha, expected)
+        except BranchMoved:
+            put = None if beside or exact else await put_on_top(scene, opened.workspace, sha, expected, push)
+            if put is None:
+                branch = aside
+                pushed = await push(sha, None)
+                told = moved.aside(task.branch, aside, local=task.repository.is_local)
+                await scene.recorder.note("aside", Notice(told))
+            else:
+                commit, pushed = put, True
+        if pushed:
+            begins = bool(await opened.workspace.files_at(commit, ".github/workflows"))
+            await scene.recorder.note("push", BranchPushed(branch, commit, workflows=begins))
+        return {"branch": branch, "commit": commit}
+
+    value = cast("str | dict[str, str]", await scene.steps.do(exact or "push", action, patient=True))
+    # An earlier version kept the branch alone.
+    return (value, sha) if isinstance(value, str) else (value["branch"], value["commit"])

@@ -2,11 +2,12 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, cast
 
+from bot.agent.gate import Asked
 from bot.agent.limits import LimitGuard
 from bot.domain.codec import images_from_data, message_from_data, message_to_data
 from bot.domain.events import ModelReplied, Notice, ToolFinished
@@ -24,11 +25,13 @@ from bot.domain.messages import (
 )
 from bot.domain.plan import PlanItem
 from bot.domain.proposal import Proposal
+from bot.domain.review import ThreadAnswer
 from bot.errors import Cancelled, LimitReached, ModelError, OperatorError
 from bot.llm.base import Model, OnText
 from bot.llm.meter import Amount, Ceiling, Meter
 from bot.redaction import mask, mask_known, mask_tokens
 from bot.tasks.engines.base import Json
+from bot.tasks.gates import Gatekeeper
 from bot.tasks.opening import NO_RESULT
 from bot.tasks.scene import Scene
 from bot.tasks.steps import describe, rebuild
@@ -132,7 +135,15 @@ class RecordedModel:
 class RecordedToolset:
     """Tools whose calls are steps; each step that changes something ends in a checkpoint."""
 
-    def __init__(self, scene: Scene, tools: Sequence[Tool]) -> None:
+    def __init__(self, scene: Scene, tools: Sequence[Tool], *, waits: bool = False) -> None:
+        """Make one.
+
+        Args:
+            scene: the run.
+            tools: those that are offered.
+            waits: whether a call may wait for people, who are then asked when the loop has come to its next turn.
+        """
+        self.gate = Gatekeeper(scene, waits=waits)
         self._scene = scene
         self._specs = sorted((tool.spec for tool in tools), key=lambda spec: spec.name)
         self._writers = {tool.spec.name for tool in tools if not tool.reads_only}
@@ -166,21 +177,11 @@ class RecordedToolset:
                 none = [ToolOutput(NO_RESULT, f"{call.name}: no result", is_error=True) for call in calls.values()]
                 outputs = [_plain(output) for output in none]
                 return {"outputs": outputs, "commit": self._scene.lease.commit, "seen": {}, "gone": []}
-            live = await self._scene.lease.live()
-            seen = dict(self._scene.lease.ledger.seen)
-            made = await self._make(live.toolset, turn, calls)
-            commit = self._scene.lease.commit
-            changed = _changed([output for output, _ in made])
-            if changed is None or changed:
-                names = ", ".join(f"{call.name} {turn}/{index}" for index, call in calls.items())
-                commit = await live.workspace.checkpoint(changed, names, self._scene.run.created_at)
-            for (index, call), (output, seconds) in zip(calls.items(), made, strict=True):
-                await self._scene.recorder.note(f"tool/{turn}/{index}", _fact(turn, index, call.name, output, seconds))
-            learnt = {
-                path: digest for path, digest in self._scene.lease.ledger.seen.items() if seen.get(path) != digest
-            }
-            gone = [path for path in seen if path not in self._scene.lease.ledger.seen]
-            return {"outputs": [_plain(output) for output, _ in made], "commit": commit, "seen": learnt, "gone": gone}
+            offered = {spec.name for spec in self._specs}
+            held = await self.gate.hold({index: call for index, call in calls.items() if call.name in offered})
+            kept = {index: held.calls.get(index, call) for index, call in calls.items() if index not in held.outputs}
+            value = await self._act(turn, calls, kept, held.outputs)
+            return {**value, "asked": [asked.to_data() for asked in held.asked]}
 
         before, self._latest = self._latest, asyncio.Event()
         mine = self._latest
@@ -192,6 +193,54 @@ class RecordedToolset:
             return self._learn(cast("dict[str, object]", value))
         finally:
             mine.set()
+
+    async def approved(
+        self, number: int, call: ToolCall, why_not: Callable[[], Awaitable[Json]]
+    ) -> tuple[Json, ToolOutput | None]:
+        """Make a call that people approved, as a step of its own and without judging it again.
+
+        Args:
+            number: 1 for the first of the run.
+            call: exactly what was approved.
+            why_not: says inside the step what keeps it from being made; None where nothing does.
+
+        Returns:
+            What kept it from being made, or what it gave.
+        """
+
+        async def action() -> Json:
+            if self._scene.steps.stopping:
+                raise Cancelled("stopped by a person")
+            if (why := await why_not()) is not None:
+                return {"why_not": why}
+            return await self._act(0, {number: call}, {number: call}, {})
+
+        stoppable = call.name in COMMANDS
+        value = cast("dict[str, object]", await self._scene.steps.do(f"approved/{number}", action, stoppable=stoppable))
+        if "why_not" in value:
+            return value["why_not"], None
+        (output,) = self._learn(value)
+        return None, output
+
+    async def _act(
+        self, turn: int, calls: Mapping[int, ToolCall], kept: Mapping[int, ToolCall], held: Mapping[int, ToolOutput]
+    ) -> dict[str, Json]:
+        """Make those of the calls that are kept, and take note of what all gave and left behind."""
+        lease = self._scene.lease
+        live = await lease.live()
+        seen = dict(lease.ledger.seen)
+        given = dict(zip(kept, await self._make(live.toolset, turn, kept), strict=True))
+        made = [given.get(index) or (_shown(held[index]), 0.0) for index in calls]
+        commit = lease.commit
+        changed = _changed([output for output, _ in made])
+        if changed is None or changed:
+            names = ", ".join(f"{call.name} {turn}/{index}" for index, call in calls.items())
+            commit = await live.workspace.checkpoint(changed, names, self._scene.run.created_at)
+        for (index, call), (output, seconds) in zip(calls.items(), made, strict=True):
+            await self._scene.recorder.note(f"tool/{turn}/{index}", _fact(turn, index, call.name, output, seconds))
+        learnt = {path: digest for path, digest in lease.ledger.seen.items() if seen.get(path) != digest}
+        gone = [path for path in seen if path not in lease.ledger.seen]
+        return {"outputs": [_plain(output) for output, _ in made], "commit": commit, "seen": learnt, "gone": gone}
 
     async def _make(
         self, toolset: Toolset, turn: int, calls: Mapping[int, ToolCall]
@@ -225,6 +274,7 @@ class RecordedToolset:
         lease.ledger.seen.update(cast("dict[str, str]", value["seen"]))
         for path in cast("list[str]", value["gone"]):
             lease.ledger.seen.pop(path, None)
+        self.gate.waiting += map(Asked.from_data, cast("list[dict[str, object]]", value.get("asked", [])))
         kept = cast("list[dict[str, object]]", value.get("outputs") or [value["output"]])
         return [_output_from_plain(one) for one in kept]
 
@@ -268,8 +318,16 @@ def _shown(output: ToolOutput) -> ToolOutput:
     command = None if output.command is None else mask(output.command)
     question = None if output.question is None else mask(output.question)
     proposal = None if output.proposal is None else _masked(output.proposal)
-    summary = mask(output.summary)
-    return replace(output, text=text, summary=summary, command=command, question=question, proposal=proposal)
+    answer = None if output.answer is None else replace(output.answer, text=mask(output.answer.text))
+    return replace(
+        output,
+        text=text,
+        summary=mask(output.summary),
+        command=command,
+        question=question,
+        proposal=proposal,
+        answer=answer,
+    )
 
 
 def _masked(proposal: Proposal) -> Proposal:
@@ -315,7 +373,9 @@ def _output_from_plain(kept: dict[str, object]) -> ToolOutput:
     proposed = cast("dict[str, Any] | None", kept.get("proposal"))
     proposal = None if proposed is None else Proposal(**proposed)
     images = images_from_data(kept.get("images"))
-    return ToolOutput(**{**kept, "images": images, "plan": plan, "proposal": proposal})  # type: ignore[arg-type]
+    answered = cast("dict[str, Any] | None", kept.get("answer"))
+    answer = None if answered is None else ThreadAnswer(**answered)
+    return ToolOutput(**{**kept, "images": images, "plan": plan, "proposal": proposal, "answer": answer})  # type: ignore[arg-type]
 
 
 def _fact(turn: int, index: int, name: str, output: ToolOutput, seconds: float) -> ToolFinished:
@@ -330,6 +390,7 @@ def _fact(turn: int, index: int, name: str, output: ToolOutput, seconds: float) 
         exit_code=output.exit_code,
         output=output.text[-TEXT_CHARS:] if output.command is not None else None,
         plan=None if output.plan is None else [asdict(item) for item in output.plan],
+        answer=None if output.answer is None else asdict(output.answer),
     )
 
 

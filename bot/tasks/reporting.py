@@ -2,13 +2,17 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bot.domain.events import RunFinished
 from bot.domain.messages import Message
 from bot.errors import BotError
-from bot.store.base import Effect, NewRequest
-from bot.tasks.engines.base import ABI, Json
+from bot.store.base import Decision, Effect
+from bot.tasks.engines.base import Json
+from bot.tasks.further import further
 from bot.tasks.opening import INBOX
+from bot.tasks.protection import kept as held_back
+from bot.tasks.pushes import check_later
 from bot.tasks.scene import Scene
 
 log = logging.getLogger(__name__)
@@ -42,6 +46,8 @@ async def report(
             await _forget(scene)
         await desk.store.finish(task.id, run.seq, fact.outcome, fact.reason, desk.clock())
         await _go_on(scene, heard, seen)
+        await _look(scene)
+        await check_later(desk.store, task.id, desk.clock())
         return None
 
     try:
@@ -56,9 +62,20 @@ async def report(
 async def _forget(scene: Scene) -> None:
     """Remove the working copy; what cannot be removed is no reason to keep a run from its end."""
     try:
-        await scene.desk.workspaces.forget(scene.task.id)
+        waits = await held_back(scene.desk.store, scene.task) is not None
+        await scene.desk.workspaces.forget(scene.task.id, but_commits=waits)
     except (BotError, OSError):
         log.exception("workspace.kept", extra={"run": scene.run.id})
+
+
+async def _look(scene: Scene) -> None:
+    """Act on what others' checks said while the run was open; where that cannot be, the run has ended all the same."""
+    try:
+        await scene.desk.publisher.ended(scene.task)
+    except BotError as error:
+        log.warning("ci.unseen", extra={"run": scene.run.id, "error": str(error)})
+    except Exception:
+        log.exception("ci.unseen", extra={"run": scene.run.id})
 
 
 async def _go_on(scene: Scene, heard: int, seen: int) -> None:
@@ -68,33 +85,34 @@ async def _go_on(scene: Scene, heard: int, seen: int) -> None:
     """
     store, task, run = scene.desk.store, scene.task, scene.run
     items = await store.inbox(task.id, after=heard)
-    if not items and not heard:
-        return
     # Words before a stop ended with the run that it was meant for.
     stopped = max((item.id for item in items if item.kind == "stop"), default=0)
     said = [item for item in items if item.kind == "steer" and item.id > stopped]
     if said:
         last = said[-1]
-        request = NewRequest(
-            task_id=task.id,
-            event_key=f"late:{task.id}:{items[-1].id}",
-            repository=task.repository,
+        request = replace(
+            further(task, run.number, run.kind, f"late:{task.id}:{items[-1].id}", last.author),
             number=run.number if last.number is None else last.number,
             kind=last.thread or run.kind,
-            title=task.title,
-            body=task.body,
-            requester=last.author,
-            requester_id=0,
+            requester_id=last.author_id,
             request="\n\n".join(item.text for item in said if item.text),
-            model=None,
+            model=next((item.model for item in reversed(said) if item.model), None),
             # What was said before the plan or the question was there decides nothing about it.
             comment_id=last.comment_id if last.id > seen else None,
-            installation_id=task.installation_id,
-            branch=task.branch,
-            base_branch=task.base_branch,
-            pull_number=task.pull_number,
-            abi=ABI,
+            commanded=last.commanded and last.id > seen,
         )
         await store.accept(request, scene.desk.clock())
-    # What this run heard is not said to the next one again.
-    await store.keep_effect(task.id, Effect(INBOX, "cursor", str(items[-1].id if items else heard)))
+    elif not stopped and (decided := [one for one in await store.decisions(task.id) if _is_due(one)]):
+        # Somebody decided about a call while this run was at work on something else.
+        last_one = decided[-1]
+        key, by = f"decided:{task.id}:{last_one.id}", last_one.actor.rpartition(", ")[2]
+        request = further(task, run.number, run.kind, key, by)
+        await store.accept(replace(request, commanded=True), scene.desk.clock())
+    if items or heard:
+        # What this run heard is not said to the next one again.
+        await store.keep_effect(task.id, Effect(INBOX, "cursor", str(items[-1].id if items else heard)))
+
+
+def _is_due(decision: Decision) -> bool:
+    """Whether what follows from a decision is still to be done."""
+    return decision.verdict in {"approved", "denied"} and decision.used_at is None

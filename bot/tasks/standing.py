@@ -1,21 +1,28 @@
 """How a run stands, drawn from its events alone: what the progress comment, the status answer and the terminal show."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
 from bot.domain.events import (
+    ActionCarriedOut,
+    ActionDecided,
+    ActionRequested,
+    ActionsAllowed,
     BranchPushed,
     CheckFinished,
     CheckSkipped,
     CommitMade,
+    DefinitionsChanged,
     Fact,
     ModelReplied,
     Notice,
     PlanProposed,
+    ProofRun,
     PullOpened,
     QuestionAsked,
+    RoundAnswered,
     RunEvent,
     RunFinished,
     RunHeld,
@@ -26,18 +33,11 @@ from bot.domain.events import (
     WorkspaceReady,
 )
 from bot.domain.plan import PlanItem
-from bot.domain.task import Task
+from bot.domain.task import ASIDE, BESIDE, Task
 from bot.github import pieces
-from bot.github.comments import (
-    CheckResult,
-    CheckRow,
-    CommandRow,
-    Meter,
-    ProgressState,
-    ProgressView,
-    SetupRow,
-    TimelineEntry,
-)
+from bot.github.comments import CommandRow, Meter, ProgressState, ProgressView, TimelineEntry
+from bot.github.evidence import CheckRow, EvidenceView, SetupRow
+from bot.tasks import rows
 
 
 @dataclass(slots=True)
@@ -53,6 +53,11 @@ class Standing:
     again: SetupFinished | None = None
     """The last set-up from files that the work changed; None where the checks have what was there before it."""
     checks: list[CheckFinished | CheckSkipped] = field(default_factory=list)
+    definitions: DefinitionsChanged | None = None
+    """What the work does to the checks, as it was read last."""
+    proof: ProofRun | None = None
+    base: str = ""
+    """What the first of the runs began on; empty before that."""
     tools: list[ToolFinished] = field(default_factory=list)
     plan: list[PlanItem] = field(default_factory=list)
     """As the model said it last."""
@@ -60,6 +65,8 @@ class Standing:
     """The last plan that stood before the work."""
     question: str = ""
     """What the model asked last; empty where it asked nothing."""
+    calls: list[ActionRequested] = field(default_factory=list)
+    """Those that were put to the people, who approve or deny them."""
     notices: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     """What was asked, in people's words; empty for the thread's own text."""
@@ -83,8 +90,8 @@ class Standing:
 
     @property
     def has_plan_open(self) -> bool:
-        """Whether what waits is a plan, and no question in the middle of the work."""
-        return self.proposed is not None and not self.question
+        """Whether what waits is a plan, and no question or call in the middle of the work."""
+        return self.proposed is not None and not self.question and not self.calls
 
     def meter(self) -> Meter | None:
         """Sum up what was used; None before the first reply."""
@@ -107,26 +114,28 @@ class Standing:
 
     def check_rows(self) -> list[CheckRow]:
         """Put each check's state before the work and behind it side by side."""
-        rows: dict[str, CheckRow] = {}
-        made = self.commit
-        for fact in self.checks:
-            if isinstance(fact, CheckSkipped):
-                row = rows.get(fact.name, CheckRow(fact.name, fact.command))
-                # What an earlier attempt measured is not what the last one is like.
-                rows[fact.name] = replace(row, after=None if fact.phase == "after" else row.after, skipped=fact.reason)
-                continue
-            row = rows.get(fact.name, CheckRow(fact.name, fact.command))
-            # People can look up the commit that was made; the checks ran on its very files before it was.
-            commit = made.sha if made is not None and made.same_tree_as == fact.commit else fact.commit
-            result = CheckResult(fact.exit_code, fact.seconds, commit)
-            # Over several runs the first state and the last are what a reviewer compares.
-            before, after = (row.before or result, row.after) if fact.phase == "before" else (row.before, result)
-            rows[fact.name] = CheckRow(fact.name, fact.command, before, after, row.skipped)
-        return list(rows.values())
+        return rows.check_rows(self.checks)
 
     def setup_rows(self) -> list[SetupRow]:
         """Say how the project was set up before the work, and then for its checks; empty where that is to come."""
-        return [_setup_row(fact) for fact in (self.setup, self.again) if fact is not None]
+        return [rows.setup_row(fact) for fact in (self.setup, self.again) if fact is not None]
+
+    def evidence(self, setup: Sequence[SetupRow] | None = None) -> EvidenceView:
+        """Gather what shows whether the change works.
+
+        Args:
+            setup: how the project was set up; None is how it was here.
+        """
+        if self.queued is not None and self.queued.intent == "check":
+            return rows.head_view(self.setup_rows(), self.checks, self.workspace.commit if self.workspace else "")
+        return rows.evidence_view(
+            setup=self.setup_rows() if setup is None else setup,
+            checks=self.checks,
+            definitions=self.definitions,
+            proof=self.proof,
+            base=self.base,
+            commit=self.commit,
+        )
 
     def command_rows(self) -> list[CommandRow]:
         """List the commands that the model ran through the harness."""
@@ -136,15 +145,26 @@ class Standing:
 
 
 def stand(events: Sequence[RunEvent], run: int | None) -> Standing:
-    """Fold a task's stream into how one of its runs stands; None folds all runs, of which the last one shows."""
-    standing = Standing()
+    """Fold a task's stream into how one of its runs stands.
+
+    None folds all runs that do the task's work, of which the last one shows: answers and checks leave it as it is.
+    """
+    standing, aside = Standing(), set[int]()
     for event in events:
-        if run is not None and event.run != run:
+        if isinstance(event.fact, RunQueued) and event.fact.intent in ASIDE:
+            aside.add(event.run)
+        if event.run in aside if run is None else event.run != run:
             continue
         _take(standing, event.fact)
         if (line := line_of(event.fact)) is not None:
             standing.timeline.append(TimelineEntry(event.at, line, _is_error(event.fact)))
     return standing
+
+
+def pushed_by_us(events: Sequence[RunEvent], task: Task) -> str:
+    """Return the last commit that we pushed to the task's branch; empty where there is none."""
+    pushed = [event.fact for event in events if isinstance(event.fact, BranchPushed)]
+    return next((fact.sha for fact in reversed(pushed) if fact.branch == task.branch), "")
 
 
 def left_elsewhere(events: Sequence[RunEvent], task: Task, *, before: int) -> str:
@@ -178,11 +198,11 @@ def progress_view(standing: Standing, *, marker: str, word: str) -> ProgressView
         reason=_reason(standing),
         position=queued.position if queued else 0,
         about_plan=standing.has_plan_open,
+        about_calls=bool(standing.calls),
         last_activity=standing.timeline[-1] if standing.timeline else None,
         meter=standing.meter(),
-        setup=standing.setup_rows(),
         plan=standing.plan,
-        checks=standing.check_rows(),
+        evidence=standing.evidence(),
         timeline=standing.timeline,
         notices=standing.told(standing.protected),
         summary=finished.summary if finished else "",
@@ -215,7 +235,8 @@ def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one 
     match fact:
         case RunQueued():
             standing.queued = fact
-            standing.requests.append(fact.request)
+            if fact.intent not in BESIDE and not fact.repair:
+                standing.requests.append(fact.request)
         case RunHeld():
             standing.held = fact
         case RunStarted():
@@ -225,13 +246,14 @@ def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one 
                 standing.notices.extend(str(one) for one in ignored)
         case WorkspaceReady():
             standing.workspace = fact
+            standing.base = standing.base or fact.commit
         case SetupFinished():
-            if fact.changed:
-                standing.again = fact
-            else:
-                standing.setup, standing.again = fact, None
+            standing.setup = standing.setup if fact.changed else fact
+            standing.again = fact if fact.changed else None
         case CheckFinished() | CheckSkipped():
             standing.checks.append(fact)
+        case DefinitionsChanged() | ProofRun():
+            _judge(standing, fact)
         case ModelReplied():
             standing.replies.append(fact)
         case ToolFinished():
@@ -242,12 +264,14 @@ def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one 
             standing.proposed = fact
         case QuestionAsked():
             standing.question = fact.text
+        case ActionRequested():
+            standing.calls.append(fact)
+        case ActionDecided() | ActionsAllowed() | ActionCarriedOut() | RoundAnswered():
+            pass
         case Notice():
             standing.notices.append(fact.text)
         case CommitMade():
-            standing.commit = fact
-            standing.commits += 1
-            standing.protected.update(fact.protected)
+            _commit(standing, fact)
         case BranchPushed():
             standing.pushed = fact
         case PullOpened():
@@ -258,10 +282,20 @@ def _take(standing: Standing, fact: Fact) -> None:  # noqa: C901, PLR0912 - one 
             assert_never(fact)
 
 
-def _setup_row(fact: SetupFinished) -> SetupRow:
-    return SetupRow(
-        fact.names, fact.command, fact.exit_code, fact.seconds, fact.cached, fact.output, fact.remark, fact.changed
-    )
+def _commit(standing: Standing, fact: CommitMade) -> None:
+    standing.commit = fact
+    standing.commits += not fact.put_from
+    standing.base = fact.merges or standing.base
+    standing.protected.update(fact.protected)
+
+
+def _judge(standing: Standing, fact: DefinitionsChanged | ProofRun) -> None:
+    if isinstance(fact, ProofRun):
+        standing.proof = fact
+        return
+    # What was shown of earlier work says nothing of this.
+    standing.checks = [check for check in standing.checks if check.phase in {"before", "after"}]
+    standing.definitions, standing.proof = fact, None
 
 
 def _setup_line(fact: SetupFinished) -> str:
@@ -283,24 +317,54 @@ def _exit(code: int | None) -> str:
     return "out of time" if code is None else f"exit {code}"
 
 
+_PHASES = {
+    "before": "before the work",
+    "after": "after the work",
+    "base": "with the base's definition",
+    "proof": "on the old code with the work's tests",
+    "head": "on the branch as it stands",
+}
+_VERDICTS = {
+    "shown": "fail on the old code and pass now",
+    "red": "fail on the old code, and not all is well now",
+    "green": "pass on the old code too",
+    "unclear": "say nothing for certain of the old code",
+}
+
+
+def _proved(fact: ProofRun) -> str:
+    if fact.verdict == "not run":
+        return f"no new test was run on the old code: {fact.reason}"
+    return f"the new or changed tests {_VERDICTS[fact.verdict]}"
+
+
 _LINES: dict[type[Fact], Callable[..., str | None]] = {
-    RunQueued: lambda fact: f"requested by {fact.requester}",
+    RunQueued: lambda fact: f"{'begun by failed checks, for' if fact.repair else 'requested by'} {fact.requester}",
     RunHeld: lambda fact: f"waits: the daily ceiling of this {fact.whose} is reached",
     RunStarted: lambda fact: f"started with {fact.model}",
     WorkspaceReady: lambda fact: f"working copy of {fact.files} files at {fact.commit[:8]}",
     SetupFinished: _setup_line,
     CheckSkipped: lambda fact: f"check {fact.name} not run: {fact.reason}",
     CheckFinished: lambda fact: (
-        f"check {fact.name} {fact.phase} the work: {_exit(fact.exit_code)} in {fact.seconds:.1f} s"
+        f"check {fact.name} {_PHASES[fact.phase]}: {_exit(fact.exit_code)} in {fact.seconds:.1f} s"
     ),
+    DefinitionsChanged: lambda fact: (
+        f"the work changes what its checks mean; places to look at: {len(fact.findings)}" if fact.findings else None
+    ),
+    ProofRun: _proved,
     ModelReplied: lambda _: None,
     ToolFinished: lambda fact: f"{fact.name}: {fact.summary}" + (f" ({_exit(fact.exit_code)})" if fact.command else ""),
     PlanProposed: lambda fact: f"plan {fact.number} proposed" + (f": {fact.waits}" if fact.waits else ""),
     QuestionAsked: lambda fact: f"asks: {fact.text}",
+    ActionRequested: lambda fact: f"waits for approval: {fact.shown}",
+    ActionDecided: lambda fact: f"{fact.verdict} by {fact.by}: {fact.hash[:8]}",
+    ActionsAllowed: lambda fact: f"allowed always by {fact.by}: {fact.pattern}",
+    ActionCarriedOut: lambda fact: f"carried out, as {fact.by} approved: {fact.shown}",
     Notice: lambda fact: fact.text,
     CommitMade: lambda fact: f"commit {fact.sha[:8]}: {fact.subject}" + _decided(fact.protected),
     BranchPushed: lambda fact: f"pushed to {fact.branch}",
     PullOpened: lambda fact: f"pull request #{fact.number} {'updated' if fact.updated else 'opened'}",
+    RoundAnswered: lambda fact: f"{fact.threads} review threads answered, {fact.resolved} resolved",
     RunFinished: lambda fact: f"{fact.outcome}{': ' + fact.reason if fact.reason else ''}",
 }
 

@@ -1,8 +1,9 @@
 """The path of one run, from a free worker to the final state, on one screen; everything it does is a step."""
 
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.agent.conduct import Finishing
 from bot.agent.context.conversation import Compaction, Context
@@ -12,10 +13,11 @@ from bot.agent.limits import LimitGuard, Limits
 from bot.agent.loop import Agent, Finished, heard
 from bot.agent.modes import ACT
 from bot.agent.prompt import answered
+from bot.agent.threads import threads_told
 from bot.agent.transcript import say
 from bot.domain.events import Notice, RunFinished
 from bot.domain.messages import Message
-from bot.domain.task import Outcome, Run, Task
+from bot.domain.task import BESIDE, Outcome, Run, Task
 from bot.errors import (
     BotError,
     Cancelled,
@@ -26,21 +28,27 @@ from bot.errors import (
     Waits,
 )
 from bot.settings.resolve import RunSettings
-from bot.tasks.checks import Checker, feedback
-from bot.tasks.desk import Desk
+from bot.tasks.approved import carry_out
+from bot.tasks.asking import answer_question
+from bot.tasks.checking import check_branch
+from bot.tasks.checks import Checker, evidence_of, feedback
+from bot.tasks.desk import Desk, Work
 from bot.tasks.engines.base import Step
-from bot.tasks.environment import Environment, ProjectSetup
+from bot.tasks.environment import ProjectSetup, why_no_checks
+from bot.tasks.evidence import Proof
 from bot.tasks.lease import Lease
 from bot.tasks.opening import Begun, Prepared, Wanted, begin, prepare, transcript_of
 from bot.tasks.people import Unheard, put_question
 from bot.tasks.planning import make_plan
-from bot.tasks.publishing import deliver
+from bot.tasks.publishing import deliver, release
 from bot.tasks.recorded import Ears, RecordedModel, RecordedToolset
 from bot.tasks.recorder import Recorder
 from bot.tasks.reporting import report
+from bot.tasks.rounds import answer_round
 from bot.tasks.scene import Scene
 from bot.tasks.steps import Steps
-from bot.tools.base import COMMANDS
+from bot.tasks.updating import update_branch
+from bot.tools.base import COMMANDS, OF_CI
 
 log = logging.getLogger(__name__)
 
@@ -113,20 +121,15 @@ def _finished(life: "_Life", ending: Ending) -> RunFinished:
     )
 
 
-def _why_no_checks(scene: Scene, environment: Environment) -> str:
-    if not scene.lease.shell:
-        return "commands are not run here"
-    return "the set-up failed" if environment.failed else ""
-
-
 async def _faults(scene: Scene, setup: ProjectSetup, checker: Checker, attempt: int) -> Faults:
     """Set up what the work needs, and run the checks in that."""
-    environment = await setup.again(attempt)
-    skipped = _why_no_checks(scene, environment)
+    environment = await setup.again(attempt, wanted=bool(checker.evidence.checks))
+    skipped = why_no_checks(scene, environment)
     if skipped and not environment.changed:
         # As before the work, when people and the model were told.
         return Faults()
-    failed = [check for check in await checker.all("after", attempt, skipped=skipped) if not check.passed]
+    await checker.all("after", attempt, skipped=skipped)
+    failed = checker.broken()
     if skipped:
         told = environment.told_again(scene.task.id)
         return Faults(told, "what the changed files ask for could not be set up, so no check was run after the work.")
@@ -138,11 +141,12 @@ async def _faults(scene: Scene, setup: ProjectSetup, checker: Checker, attempt: 
 
 def _finishing(settings: RunSettings, prepared: Prepared, skipped: str) -> Finishing:
     """Say what has to have run before the end: the repository's own checks, else the tests that its files tell of."""
+    threads = [thread.name for thread in prepared.threads if thread.is_asked]
     if skipped:
-        return Finishing(())
+        return Finishing((), (), threads)
     if settings.checks:
-        return Finishing([check.run for check in settings.checks])
-    return Finishing((), [check for check in prepared.checks if check.kind == "tests"])
+        return Finishing([check.run for check in settings.checks], (), threads)
+    return Finishing((), [check for check in prepared.checks if check.kind == "tests"], threads)
 
 
 class _Life:
@@ -157,10 +161,13 @@ class _Life:
         """What people have to know of a run that is done; empty where all is well."""
         self._models: list[RecordedModel] = []
         self._questions = 0
+        self._agreed = ""
+        """The plan that is carried out."""
         self.seen = 0
         """The last inbox item that was there when people were asked what the run waits for."""
         self._ears: Ears | None = None
         self._before = 0
+        self._proof: Proof | None = None
 
     @property
     def heard(self) -> int:
@@ -178,9 +185,18 @@ class _Life:
             self.guard = LimitGuard(Limits(limits.turns, limits.tokens, limits.usd, limits.minutes))
             lease = self.scene.lease
             tools = self.scene.desk.tools(settings)
-            lease.tools = [tool for tool in tools if lease.shell or tool.spec.name not in COMMANDS]
+            left_out = {*(() if lease.shell else COMMANDS), *(() if lease.ci else OF_CI)}
+            lease.tools = [tool for tool in tools if tool.spec.name not in left_out]
             prepared = await prepare(self.scene)
             self._before = prepared.heard
+            if prepared.held is not None and self.scene.run.intent == "fix":
+                work = await release(self.scene, prepared, prepared.held)
+                if not self.scene.run.request or work.branch != self.scene.task.branch:
+                    return Ending("done", "", work.summary)
+                # What else is asked stands on that.
+                prepared, lease.commit = replace(prepared, base=work.commit, expected=work.commit), work.commit
+            if self.scene.run.intent in BESIDE:
+                return Ending("done", "", await self._aside(begun, prepared))
             finished = await self._loop(begun, prepared)
         except LimitReached as limit:
             ending = Ending("budget", f"A limit was reached: {self._priced(limit)}.")
@@ -194,7 +210,9 @@ class _Life:
             # A fault of ours: the person hears where to look, the log has all of it.
             log.exception("run.broken", extra={"run": self.scene.run.id})
             ending = Ending("failed", f"An internal error; the server's log has it under run `{self.scene.run.id}`.")
-        return ending if prepared is None else await self._deliver(prepared, ending, finished)
+        if prepared is None or self.scene.run.intent in BESIDE:
+            return ending
+        return await self._deliver(prepared, ending, finished)
 
     def _priced(self, limit: LimitReached) -> LimitReached:
         """Say with a limit of tokens why no price ended the run before, where none was known."""
@@ -221,25 +239,36 @@ class _Life:
     async def _loop(self, begun: Begun, prepared: Prepared) -> Finished:
         scene, settings = self.scene, begun.settings
         ears = self._ears = Ears(scene, after=prepared.heard)
-        wanted = Wanted(begun.open.plan, begun.open.asked, scene.run.request)
+        wanted = Wanted(begun.open.plan, [*begun.open.asked, *begun.open.talk], scene.run.request)
         if begun.mode != "act":
             wanted = await self._plan(begun, prepared, ears)
+        self._agreed = wanted.plan
         setup = ProjectSetup(scene, settings, prepared)
         environment = await setup.first()
-        skipped = _why_no_checks(scene, environment)
-        checker = Checker(scene, settings.checks)
+        skipped = why_no_checks(scene, environment)
+        checker = Checker(scene, evidence_of(settings, () if prepared.theirs else prepared.checks))
+        proof = self._proof = Proof(scene, prepared, checker)
         await checker.all("before", skipped=skipped)
         model = self._ask(settings.model, begun, begun.window)
         told = environment.told(scene.task.id)
         self.transcript = await transcript_of(scene, begun, prepared, told, wanted)
-        say(self.transcript, [heard(text) for text in wanted.said])
+        threads = threads_told(scene.task.id, prepared.pull, prepared.threads)
+        say(self.transcript, [threads, *(heard(text) for text in wanted.said)])
         journal = Journal(lambda: self.guard.budget)
-        tools = RecordedToolset(scene, ACT.of(scene.lease.tools))
+        tools = RecordedToolset(
+            scene, ACT.of(scene.lease.tools, reviewed=any(thread.told for thread in prepared.threads)), waits=True
+        )
+        await carry_out(scene, tools, lambda text: say(self.transcript, [text]), heard=ears.heard)
+
+        async def listen(turn: int) -> Sequence[str]:
+            await tools.gate.put(ears.heard)
+            return await ears.listen(turn)
+
         agent = Agent(
             Context(begun.window, model.ask, lambda: journal.facts, self._compacted),
             tools,
             self.guard,
-            ears.listen,
+            listen,
             finishing=_finishing(settings, prepared, skipped),
             journal=journal,
             together=tools.together if settings.parallel_commands else None,
@@ -258,6 +287,7 @@ class _Life:
         if faults.told:
             self.remark = f"Not all is well: {faults.remark}"
             await scene.recorder.note("remark", Notice(self.remark))
+        await proof.whole()
         return finished
 
     async def _put(self, question: str, ears: Ears) -> None:
@@ -269,6 +299,29 @@ class _Life:
 
     async def _compacted(self, done: Compaction) -> None:
         await self.scene.recorder.note(f"compacted/{self.guard.spent.turns}", Notice(str(done)))
+
+    async def _aside(self, begun: Begun, prepared: Prepared) -> str:
+        """Do what is no work on the task itself, and return what was answered or done."""
+        if self.scene.run.intent == "update":
+            return await self._update(begun, prepared)
+        if self.scene.run.intent == "check":
+            await check_branch(self.scene, begun, prepared)
+            return ""
+        model = self._ask(begun.settings.planner, begun, begun.planners)
+        return await answer_question(self.scene, begun, prepared, model=model, guard=self.guard, told=self._compacted)
+
+    async def _update(self, begun: Begun, prepared: Prepared) -> str:
+        self._ears = Ears(self.scene, after=prepared.heard)
+        return await update_branch(
+            self.scene,
+            begun,
+            prepared,
+            model=self._ask(begun.settings.model, begun, begun.window),
+            guard=self.guard,
+            ears=self._ears,
+            told=self._compacted,
+            transcript=self.transcript,
+        )
 
     async def _plan(self, begun: Begun, prepared: Prepared, ears: Ears) -> Wanted:
         model = self._ask(begun.settings.planner, begun, begun.planners)
@@ -284,18 +337,33 @@ class _Life:
     async def _deliver(self, prepared: Prepared, ending: Ending, finished: Finished | None) -> Ending:
         summary = finished.summary if finished else ""
         try:
+            if finished is None and self._proof is not None:
+                await self._proof.early()
             # What a limit or a question cut short is worth a look, and goes on from there.
             early = ending.reason if ending.outcome in {"budget", "waiting"} else ""
-            work = await deliver(self.scene, prepared, summary=summary, complete=finished is not None, early=early)
+            work = await deliver(
+                self.scene, prepared, summary=summary, complete=finished is not None, early=early, plan=self._agreed
+            )
+            if finished is not None:
+                await answer_round(self.scene, prepared, work)
+        except Waits as question:
+            self.seen = question.seen
+            return Ending("waiting", str(question), summary)
         except BotError as error:
             return self._unpublished(ending, f"The work could not be published: {error}", summary)
         except Exception:
             log.exception("run.broken", extra={"run": self.scene.run.id})
             told = "An internal error kept the work from being published: see the server's log."
             return self._unpublished(ending, told, summary)
+        return self._done(prepared, ending, work, summary)
+
+    def _done(self, prepared: Prepared, ending: Ending, work: Work | None, summary: str) -> Ending:
+        """Say how a run ended of which nothing is left to be published."""
         if work is None and ending.outcome == "done" and self.scene.task.repository.is_local and self.scene.run.seq > 1:
             # What an earlier run changed may lie in the checkout itself.
             return Ending("done", "No file was changed in this run.", summary)
+        if work is None and ending.outcome == "done" and any(thread.is_asked for thread in prepared.threads):
+            return Ending("done", "No file was changed; the threads are answered.", summary)
         if work is None and ending.outcome == "done":
             return Ending("failed", "No file was changed, so there is nothing to review.", summary)
         if work is not None and work.commit == prepared.base:

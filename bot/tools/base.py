@@ -5,13 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from bot.domain.ci import CiCheck
 from bot.domain.messages import Image, ToolSpec
 from bot.domain.plan import PlanItem
 from bot.domain.proposal import Proposal
+from bot.domain.review import ThreadAnswer
 from bot.sandbox.base import Sandbox
 
 COMMANDS = frozenset({"checks", "run"})
 """Tools that run commands: absent where none are run, asked about by who wants to be, and cut short by a stop."""
+
+OF_CI = frozenset({"ci_logs", "ci_status"})
+"""Tools that ask CI: absent where a task is not on GitHub."""
 
 
 @dataclass(slots=True)
@@ -28,12 +33,39 @@ class FileLedger:
     """Held by the first look: no command begins before it is over, also not beside the one that looks."""
 
 
+class Ci(Protocol):
+    """What CI says about the task's own repository; asked from the server, not from the sandbox."""
+
+    @property
+    def head(self) -> str:
+        """The commit that the work began from, which CI may have seen."""
+        ...
+
+    async def status(self, commit: str) -> Sequence[CiCheck]:
+        """List all checks of a commit, by name.
+
+        Raises:
+            GitHubError: GitHub did not answer, or does not let us.
+        """
+        ...
+
+    async def log(self, job: int) -> str:
+        """Return the log of a job, as plain text.
+
+        Raises:
+            GitHubError: as of `status`, or there is no log; the text says why.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """What a tool may use."""
 
     sandbox: Sandbox
     ledger: FileLedger
+    ci: Ci | None = None
+    """None where the task is not on GitHub."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +93,8 @@ class ToolOutput:
     """The plan that stands before the work, where the call ends planning."""
     question: str | None = None
     """What people are asked, where the call ends in a question."""
+    answer: ThreadAnswer | None = None
+    """What is answered in a review thread."""
 
 
 class Tool(Protocol):

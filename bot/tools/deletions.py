@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from bot.domain.changes import SHARE
 from bot.errors import ToolError
 from bot.tools.base import ToolContext
 
-SHARE = 0.2
-"""Of the files that were there when the tools first looked; one file alone may always go."""
 _ALL = 1 << 20
 WORDS = (
     "A person has to agree to that, and nobody can be asked from here. Leave them; if the task cannot be done without, "

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bot.domain.changes import SHARE
 from bot.domain.messages import ToolSpec
 from bot.tools.base import Tool
-from bot.tools.deletions import SHARE
 from bot.tools.standard import standard_tools
 
 _PATH = "docs/tools.md"
@@ -84,6 +84,9 @@ is told. It is told the same at every request, in the same order.
   which settings say so, and where it may install.
 - `checks` runs what the repository's `checks` name, else what its files tell of as they are at that moment: scripts of
   a `package.json`, configured linters, tests of pytest, unittest, Django, Go, Cargo, Maven and Gradle, targets of make.
+- `ci_status` and `ci_logs` ask GitHub from the server, about the task's own repository alone; where a task is not on
+  GitHub they are not offered. Of a log the failed steps are shown first, of a long step both ends; 8 MiB of a log are
+  read, its beginning and its end. Tokens in it are masked.
 - Calls of one reply that only read go side by side, up to eight. Changes go alone and in order, and behind one that
   failed the later ones are not made. With `sandbox.parallel_commands` neighbouring calls of `run` go side by side too,
   in one work tree, and share one checkpoint: a crash among them makes all of them again from where the first began.

@@ -1,18 +1,22 @@
 """`propose_plan`: the plan that stands before the work, where the work waits for one."""
 
+import posixpath
 from collections.abc import Mapping
 
 from pydantic import Field
 
 from bot.domain.messages import ToolSpec
 from bot.domain.proposal import Proposal
+from bot.errors import ToolError
 from bot.tools.arguments import Arguments, Words, parse, specify
 from bot.tools.base import ToolContext, ToolOutput
 from bot.tools.toolset import fit
 
 _CHARS = 20_000
 _MOST = 100
-_PATH_CHARS = 500
+_PATH_CHARS = 4096
+_ALL_PATHS = 20_000
+"""Characters of all paths: people read every one before they approve the plan."""
 
 
 class _Arguments(Arguments):
@@ -32,8 +36,24 @@ class ProposePlan:
         """Hand the plan over."""
         asked = parse(_Arguments, arguments)
         questions = [fit(question, _CHARS) for question in asked.questions if question.strip()]
-        files = [fit(path, _PATH_CHARS) for path in asked.files]
+        files = [_known(path) for path in asked.files if path.strip()]
+        if sum(map(len, files)) > _ALL_PATHS:
+            raise ToolError("too_long: the paths are too many for people to read; name folders, or plan less")
         proposal = Proposal(fit(asked.plan, _CHARS), files, asked.turns, questions)
         count = len(proposal.files)
         summary = f"a plan for {count} file{'' if count == 1 else 's'}"
         return ToolOutput("The plan was put to the people.", summary, finished=True, proposal=proposal)
+
+
+def _known(path: str) -> str:
+    """Write a path without detours, which would hide from people where it ends.
+
+    Raises:
+        ToolError: it leaves the repository, or is longer than Linux takes it.
+    """
+    made = posixpath.normpath(path.strip().replace("\\", "/"))
+    if made == ".." or made.startswith("../"):
+        raise ToolError(f"outside: a plan only names paths of the repository: {fit(made, 200)}")
+    if len(path) > _PATH_CHARS:
+        raise ToolError(f"too_long: a path has at most {_PATH_CHARS} characters: {fit(made, 200)}")
+    return made

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 
 from bot.settings.repository import Check
+from bot.tools.answer_thread import AnswerThread
 from bot.tools.apply_patch import ApplyPatch
 from bot.tools.ask_person import AskPerson
 from bot.tools.base import Tool
 from bot.tools.checks import Checks
+from bot.tools.ci_logs import CiLogs
+from bot.tools.ci_status import CiStatus
 from bot.tools.delete import Delete
 from bot.tools.edit import Edit
 from bot.tools.finish import Finish
@@ -31,9 +34,12 @@ def standard_tools(
         network: hosts and presets that commands may reach.
     """
     return [
+        AnswerThread(),
         ApplyPatch(),
         AskPerson(),
         Checks(checks, command_s, network),
+        CiLogs(),
+        CiStatus(),
         Delete(),
         Edit(),
         Finish(),

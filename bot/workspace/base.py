@@ -6,6 +6,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from bot.domain.changes import FileChange
+from bot.domain.merging import Merged, PutOn
+
 Credentials = Callable[[], Awaitable[str | None]]
 """Gives a fresh token for the remote when git asks for one; None where the remote needs none."""
 
@@ -38,6 +41,12 @@ class DiffStat:
     deletions: int
 
 
+SUBMODULE_LEFT = "a submodule"
+GIT_LEFT = "git's own folder"
+EXPECTED = frozenset({SUBMODULE_LEFT, GIT_LEFT})
+"""Reasons for which everybody expects something to be left out of commits."""
+
+
 class Workspace(Protocol):
     """One task's working copy."""
 
@@ -49,6 +58,11 @@ class Workspace(Protocol):
     @property
     def git_dir(self) -> Path:
         """The git directory, outside the work tree."""
+        ...
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """What the last checkpoint or commit did not take in although no rule ignores it, by path, with the reason."""
         ...
 
     async def checkpoint(self, paths: Sequence[str] | None, message: str, at: datetime) -> str:
@@ -79,7 +93,9 @@ class Workspace(Protocol):
         """
         ...
 
-    async def push(self, commit: str, branch: str, *, expected: str | None) -> None:
+    async def push(
+        self, commit: str, branch: str, *, expected: str | None, credentials: Credentials | None = None
+    ) -> None:
         """Put the commit on the remote branch.
 
         Args:
@@ -87,6 +103,7 @@ class Workspace(Protocol):
             branch: where; never the default branch.
             expected: where the remote branch has to stand; None where it must not exist. A branch that stands at
                 `commit` already is left alone.
+            credentials: other ones than the origin's.
 
         Raises:
             PushRejected: the branch stands elsewhere, or the remote refused; the text says which.
@@ -105,6 +122,10 @@ class Workspace(Protocol):
         """List the paths that differ between two commits, sorted."""
         ...
 
+    async def changes(self, base: str, commit: str) -> tuple[Sequence[FileChange], int]:
+        """List what differs between two commits, sorted by path, and count the files of the first."""
+        ...
+
     async def read_at(self, commit: str, path: str) -> bytes | None:
         """Read a file as of a commit; None where it has none."""
         ...
@@ -120,6 +141,75 @@ class Workspace(Protocol):
 
     async def paths_named(self, commit: str, name: str) -> frozenset[str]:
         """List the paths of all files and links that have a name, in any folder, as of a commit."""
+        ...
+
+    async def tree_of(self, commit: str) -> str:
+        """Return the id of a commit's tree: two commits that hold the same files have the same."""
+        ...
+
+    async def mixed(self, commit: str, other: str, paths: Sequence[str], at: datetime) -> str:
+        """Make a commit of one's tree in which some paths are as another one has them, and return its id.
+
+        Args:
+            commit: whose tree it is, but for the paths.
+            other: what the paths are taken from; one that it has not is gone.
+            paths: of files.
+            at: author and commit date; the same inputs give the same id.
+        """
+        ...
+
+    async def with_file(
+        self, commit: str, path: str, data: bytes | None, author: Identity, at: datetime, message: str
+    ) -> str:
+        """Make a commit on top of one in which a single file is another, and return its id.
+
+        Neither the work tree nor a ref changes.
+
+        Args:
+            commit: what it stands on.
+            path: of the file.
+            data: what the file holds; None takes it away.
+            author: and committer.
+            at: author and commit date; the same inputs give the same id.
+            message: of the commit.
+        """
+        ...
+
+    async def merge(self, ours: str, theirs: str) -> Merged:
+        """Join two commits; neither the work tree nor a ref changes, and nothing of the repository is run.
+
+        Args:
+            ours: full id; names its side in markers, as the other one does.
+            theirs: full id.
+
+        Raises:
+            WorkspaceError: they have nothing in common.
+        """
+        ...
+
+    async def joined(self, tree: str, parents: Sequence[str], author: Identity, at: datetime, message: str) -> str:
+        """Make a commit of a tree that is there, as `merge` left it, and return its id.
+
+        Args:
+            tree: its id.
+            parents: the first is what it stands on.
+            author: and committer.
+            at: author and commit date; the same inputs give the same id.
+            message: of the commit.
+        """
+        ...
+
+    async def put_on(self, commit: str, head: str, *, since: str) -> PutOn | None:
+        """Make a commit whose change is the same on top of another head; author, date and message stay.
+
+        Args:
+            commit: whose change it is.
+            head: what it is to stand on; fetched before.
+            since: what both came from.
+
+        Returns:
+            None where the changes conflict, or `head` does not go on from `since`.
+        """
         ...
 
     async def close(self) -> None:
@@ -178,6 +268,11 @@ class Workspaces(Protocol):
         """
         ...
 
-    async def forget(self, task_id: str) -> None:
-        """Remove the task's work tree and git directory."""
+    async def forget(self, task_id: str, *, but_commits: bool = False) -> None:
+        """Remove the task's work tree and git directory.
+
+        Args:
+            task_id: whose.
+            but_commits: whether its git directory stays, so that a further run can go on from what is in it.
+        """
         ...

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from bot.errors import WorkspaceError
@@ -126,9 +126,10 @@ class GitWorkspaces:
         """Bring a branch's newest commit within reach; see `Workspaces.fetch`."""
         return await self._base(self._tasks / named(task_id) / "repository.git", origin, branch, None)
 
-    async def forget(self, task_id: str) -> None:
-        """Remove the task's work tree and git directory, and give back its uid."""
-        await asyncio.to_thread(_remove, self._tasks, named(task_id))
+    async def forget(self, task_id: str, *, but_commits: bool = False) -> None:
+        """Remove the task's work tree and git directory, and give back its uid; see `Workspaces.forget`."""
+        kept = {b"repository.git"} if but_commits else set()
+        await asyncio.to_thread(_remove, self._tasks, named(task_id), kept)
 
     async def fetch_back(self, checkout: Path, workspace: GitWorkspace, commit: str, branch: str) -> None:
         """Bring a finished commit as a new branch into a person's repository; see `local.fetch_back`."""
@@ -173,14 +174,16 @@ def _prepare(cache: Path) -> None:
     remote.sweep(cache)
 
 
-def _remove(tasks: Path, name: str) -> None:
+def _remove(tasks: Path, name: str, kept: Collection[bytes]) -> None:
     if not (tasks / name).exists():
         return
     with files.opened_root(tasks) as parent, files.opened(parent, os.fsencode(name)) as task:
         # The tree first, the uid's record last: nobody gets the uid while its files are there.
         for entry in sorted(files.names_in(task), key=lambda entry: (entry != b"tree", entry)):
-            files.remove(task, entry)
-        os.rmdir(name, dir_fd=parent)
+            if entry not in kept:
+                files.remove(task, entry)
+        if not kept:
+            os.rmdir(name, dir_fd=parent)
 
 
 def named(name: str) -> str:

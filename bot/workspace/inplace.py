@@ -71,9 +71,9 @@ class InPlaceWorkspaces:
         """Name the checkout's own branch's tip; nothing has to be brought."""
         return await local.branch_tip(self._git, local.locate(Path(origin.url)), branch)
 
-    async def forget(self, task_id: str) -> None:
+    async def forget(self, task_id: str, *, but_commits: bool = False) -> None:
         """Remove our git directory; the checkout stays as it is."""
-        await self._state.forget(task_id)
+        await self._state.forget(task_id, but_commits=but_commits)
 
     async def uncommitted(self, checkout: Path) -> Sequence[str]:
         """List what a person has not committed, which the task would mix with its own changes."""

@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -64,10 +64,33 @@ class ObjectStore:
         atomic.replace(path, compressor.compress(header) + compressor.compress(data) + compressor.flush())
         return digest
 
-    def commit(self, tree: str, parent: str | None, author: Identity, at: datetime, message: str) -> str:
-        """Make a commit; the same arguments give the same id."""
+    def commit(
+        self,
+        tree: str,
+        parent: str | None,
+        author: Identity,
+        at: datetime,
+        message: str,
+        *,
+        also: Sequence[str] = (),
+    ) -> str:
+        """Make a commit; the same arguments give the same id.
+
+        Args:
+            tree: its files.
+            parent: what it stands on; None for the first.
+            author: and committer.
+            at: author and commit date.
+            message: of the commit.
+            also: further parents, of a merge.
+        """
         who = f"{_plain(author.name)} <{_plain(author.email)}> {_seconds(at)} +0000"
-        lines = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}"]
+        lines = [
+            f"tree {tree}",
+            *(f"parent {one}" for one in (parent, *also) if one),
+            f"author {who}",
+            f"committer {who}",
+        ]
         text = "\n".join(lines) + "\n\n" + message.replace("\0", "").strip("\n") + "\n"
         return self.write("commit", text.encode("utf-8", "replace"))
 

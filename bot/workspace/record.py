@@ -3,14 +3,15 @@
 import os
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from bot.errors import WorkspaceError
 from bot.workspace import files
+from bot.workspace.base import GIT_LEFT
 from bot.workspace.ignore import LARGEST, Rules
 from bot.workspace.objects import ObjectStore, blob_id
-from bot.workspace.paths import DEEPEST, is_dot_git
+from bot.workspace.paths import DEEPEST, LONGEST, is_dot_git
 from bot.workspace.tree import LINK, SUBMODULE, Folder, Leaf, Limits, Stamp, is_regular
 from bot.workspace.view import NAME as VIEW
 
@@ -35,6 +36,9 @@ class Recorder:
     store: ObjectStore
     limits: Limits
     owner: int | None = None
+    tracked: Collection[bytes] = ()
+    """Paths of files and folders that are the repository's, so that no rule ignores them: also where they were gone
+    for a while."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Path and reason of what a commit will not hold."""
     count: int = 0
@@ -98,7 +102,7 @@ class Recorder:
         except FileNotFoundError:
             return self._drop(node, name)
         if is_dot_git(name) and not (path == VIEW and stat.S_ISREG(status.st_mode)):
-            self.left_out[_text(path)] = "git's own folder"
+            self.left_out[_text(path)] = GIT_LEFT
             return False
         if path == VIEW or (isinstance(known, Leaf) and known.mode == SUBMODULE):
             return False
@@ -110,16 +114,22 @@ class Recorder:
             return False
 
     def _present(self, fd: int, node: Folder, name: bytes, above: bytes, rules: Rules, status: os.stat_result) -> bool:
+        path = above + name
+        if len(path) > LONGEST:
+            # Nobody could check it out, we ourselves no more than others.
+            self.left_out[_text(path)] = f"a path longer than {LONGEST} bytes"
+            return self._drop(node, name)
         if stat.S_ISDIR(status.st_mode):
             return self._subfolder(fd, node, name, above, rules)
-        if not isinstance(node.children.get(name), Leaf) and rules.ignores(name, is_folder=False):
+        known = path in self.tracked or isinstance(node.children.get(name), Leaf)
+        if not known and rules.ignores(name, is_folder=False):
             return self._drop(node, name)
-        return self._leaf(fd, node, name, above + name, status)
+        return self._leaf(fd, node, name, path, status)
 
     def _subfolder(self, fd: int, node: Folder, name: bytes, above: bytes, rules: Rules) -> bool:
         known = node.children.get(name)
         path = above + name
-        if not isinstance(known, Folder) and rules.ignores(name, is_folder=True):
+        if not isinstance(known, Folder) and path not in self.tracked and rules.ignores(name, is_folder=True):
             return self._drop(node, name)
         if path.count(b"/") >= DEEPEST:
             self.left_out[_text(path)] = f"deeper than {DEEPEST} folders"

@@ -129,8 +129,8 @@ def _rejected(outcome: Outcome, branch: str) -> PushRejected:
     message = _message(outcome)
     if "workflow" in said and "refusing to allow" in said:
         return PushRejected(
-            "the change touches `.github/workflows`, which needs the permission `workflows`: leave these files alone, "
-            f"or grant the App that permission ({message})"
+            "the change touches `.github/workflows`, which needs the permission `workflows: write`; nothing was "
+            f"pushed. Grant the App that permission and ask again, or have these files left alone ({message})"
         )
     if outcome.unauthorised or re.search(r"Permission to .* denied|error: 403|Write access", said):
         return PushRejected(f"the remote did not take our credentials for writing: {message}")

@@ -6,6 +6,7 @@ Nothing is ever read back from it; it is made anew whenever a work tree is opene
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from bot.workspace import files
@@ -60,7 +61,9 @@ def _link(source: Path, target: Path) -> None:
             for file in inner.iterdir():
                 if not file.name.startswith("tmp_"):
                     file.chmod(0o444)
-                    (place / file.name).hardlink_to(file)
+                    # What a task made itself may have come with a fetch too: under its id lies the same.
+                    with suppress(FileExistsError):
+                        (place / file.name).hardlink_to(file)
 
 
 def point(root: int, view: Path, owner: int | None) -> None:

@@ -4,15 +4,19 @@ import asyncio
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import IO
 
+from bot.domain.changes import FileChange
+from bot.domain.merging import Merged, PutOn
 from bot.errors import PushRejected, WorkspaceError
-from bot.workspace import files, remote, view
-from bot.workspace.base import DiffStat, Identity, Origin
+from bot.workspace import files, merging, remote, view
+from bot.workspace.base import SUBMODULE_LEFT, Credentials, DiffStat, Identity, Origin
+from bot.workspace.changes import changes
 from bot.workspace.git import Git
 from bot.workspace.ignore import LARGEST, Rules
 from bot.workspace.objects import ObjectStore
@@ -23,7 +27,7 @@ from bot.workspace.tree import FOLDER, SUBMODULE, Folder, Leaf, Limits, leaves, 
 WIP = "refs/agent/wip"
 """Where a task's latest checkpoint stands in its own git directory."""
 OURSELVES = Identity("issuewright", "noreply@issuewright.invalid")
-_SUBMODULE = "a submodule"
+_LISTED = ("ls-tree", "-r", "-t", "-z", "--long", "--full-tree")
 _DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
 
 
@@ -60,6 +64,8 @@ class GitWorkspace:
         self._files = 0
         self._view: Path | None = None
         self._left_out: dict[str, str] = {}
+        self._tracked: set[bytes] = set()
+        """What the commits hold that the work stands on, folders too: ignore rules are no matter of theirs."""
 
     @property
     def root(self) -> Path:
@@ -135,6 +141,7 @@ class GitWorkspace:
     ) -> str | None:
         """Turn all that changed since `parent` into one commit; see `Workspace.commit`."""
         async with self._lock:
+            self._track(await self._paths(parent))
             with _telling("recorded"):
                 tree = await asyncio.to_thread(self._record, None)
             if without is not None and self._index is not None:
@@ -146,11 +153,14 @@ class GitWorkspace:
             self._store.point("refs/agent/commit", made)
             return made
 
-    async def push(self, commit: str, branch: str, *, expected: str | None) -> None:
+    async def push(
+        self, commit: str, branch: str, *, expected: str | None, credentials: Credentials | None = None
+    ) -> None:
         """Put the commit on the remote branch; see `Workspace.push`."""
         if self._origin is None:
             raise PushRejected("this run works in the checkout itself: look at the change, commit and push it yourself")
-        await remote.push(self._git, self.git_dir, self._origin, commit, branch, expected=expected)
+        origin = self._origin if credentials is None else replace(self._origin, credentials=credentials)
+        await remote.push(self._git, self.git_dir, origin, commit, branch, expected=expected)
 
     async def diff(self, base: str, commit: str, *, limit_chars: int) -> str:
         """Return the unified diff between two commits, cut at a whole line."""
@@ -173,6 +183,11 @@ class GitWorkspace:
         options = ("--name-only", "-z", "--no-renames")
         raw = await self._git.check(self.git_dir, *_DIFF, *options, *_ids(base, commit), "--")
         return sorted(os.fsdecode(path) for path in raw.split(b"\0") if path)
+
+    async def changes(self, base: str, commit: str) -> tuple[Sequence[FileChange], int]:
+        """List what differs, with modes and sizes; see `Workspace.changes`."""
+        base, commit = _ids(base, commit)
+        return await changes(self._git, self.git_dir, base, commit), len(await self._paths(base))
 
     async def read_at(self, commit: str, path: str) -> bytes | None:
         """Read a file as of a commit; None where it has none."""
@@ -198,9 +213,60 @@ class GitWorkspace:
 
     async def paths_named(self, commit: str, name: str) -> frozenset[str]:
         """List the paths of all files that have a name as of a commit; see `Workspace.paths_named`."""
-        raw = await self._git.check(self.git_dir, "ls-tree", "-r", "-z", "--name-only", "--full-tree", *_ids(commit))
-        paths = (os.fsdecode(path) for path in raw.split(b"\0"))
+        paths = map(os.fsdecode, await self._paths(commit))
         return frozenset(path for path in paths if path.rpartition("/")[2] == name)
+
+    async def _paths(self, commit: str) -> Sequence[bytes]:
+        """List the paths of all files as of a commit."""
+        raw = await self._git.check(self.git_dir, "ls-tree", "-r", "-z", "--name-only", "--full-tree", *_ids(commit))
+        return [path for path in raw.split(b"\0") if path]
+
+    def _track(self, paths: Iterable[bytes]) -> None:
+        for path in paths:
+            above = path
+            while above and above not in self._tracked:
+                self._tracked.add(above)
+                above = above.rpartition(b"/")[0]
+
+    async def tree_of(self, commit: str) -> str:
+        """Return the id of a commit's tree; see `Workspace.tree_of`."""
+        return await self._tree_of(commit)
+
+    async def mixed(self, commit: str, other: str, paths: Sequence[str], at: datetime) -> str:
+        """Make a commit of two others' files; see `Workspace.mixed`."""
+        async with self._lock:
+            folder = await self._git.stream(
+                self.git_dir, *_LISTED, await self._tree_of(commit), consume=loader(self._limits)
+            )
+            for path in paths:
+                folder = placed(folder, _inside(path).split(b"/"), await self._entry(other, path))
+            tree = await asyncio.to_thread(save, folder, self._store)
+            return self._store.commit(tree, commit, OURSELVES, at, "Mixed for a check")
+
+    async def with_file(
+        self, commit: str, path: str, data: bytes | None, author: Identity, at: datetime, message: str
+    ) -> str:
+        """Make a commit in which a single file is another; see `Workspace.with_file`."""
+        async with self._lock:
+            folder = await self._git.stream(
+                self.git_dir, *_LISTED, await self._tree_of(commit), consume=loader(self._limits)
+            )
+            entry = None if data is None else Leaf(0o100644, self._store.write("blob", data))
+            tree = await asyncio.to_thread(save, placed(folder, _inside(path).split(b"/"), entry), self._store)
+            return self._store.commit(tree, commit, author, at, message)
+
+    async def merge(self, ours: str, theirs: str) -> Merged:
+        """Join two commits; see `Workspace.merge`."""
+        return await merging.merge(self._git, self.git_dir, *_ids(ours, theirs))
+
+    async def joined(self, tree: str, parents: Sequence[str], author: Identity, at: datetime, message: str) -> str:
+        """Make a commit of a tree; see `Workspace.joined`."""
+        made, first, *also = _ids(tree, *parents)
+        return self._store.commit(made, first, author, at, message, also=also)
+
+    async def put_on(self, commit: str, head: str, *, since: str) -> PutOn | None:
+        """Make the same change on top of another head; see `Workspace.put_on`."""
+        return await merging.put_on(self._git, self._store, *_ids(commit, head, since))
 
     async def _entry(self, commit: str, path: str) -> Leaf | Folder | None:
         """Find what lies at a path as of a commit; of a folder the id alone is known."""
@@ -218,12 +284,12 @@ class GitWorkspace:
 
     async def _load(self, commit: str) -> Folder:
         tree = await self._tree_of(commit)
-        options = ("-r", "-t", "-z", "--long", "--full-tree")
-        folder = await self._git.stream(self.git_dir, "ls-tree", *options, tree, consume=loader(self._limits))
+        folder = await self._git.stream(self.git_dir, *_LISTED, tree, consume=loader(self._limits))
         folder.sha = tree
         found = list(leaves(folder))
         self._files = len(found)
-        self._left_out = {os.fsdecode(path): _SUBMODULE for path, leaf in found if leaf.mode == SUBMODULE}
+        self._track(path for path, _ in found)
+        self._left_out = {os.fsdecode(path): SUBMODULE_LEFT for path, leaf in found if leaf.mode == SUBMODULE}
         return folder
 
     async def _tree_of(self, commit: str) -> str:
@@ -267,13 +333,13 @@ class GitWorkspace:
         index = self._index
         if index is None:
             raise WorkspaceError("the working copy is closed or was not restored; open it again")
-        recorder = Recorder(self._store, self._limits, self._owner)
+        recorder = Recorder(self._store, self._limits, self._owner, self._tracked)
         with files.opened_root(self._root) as root:
             if paths is None:
                 recorder.everything(root, index, self._rules)
             for path in paths or ():
                 recorder.path(root, index, _inside(path), self._rules)
-        submodules = {path: reason for path, reason in self._left_out.items() if reason == _SUBMODULE}
+        submodules = {path: reason for path, reason in self._left_out.items() if reason == SUBMODULE_LEFT}
         known = submodules if paths is None else self._left_out
         self._left_out = left_out_with(recorder.left_out, known)
         return save(index, self._store)

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -83,7 +84,8 @@ async def test_close_answers_everybody_and_keeps_everything(place: Place) -> Non
 
 async def test_a_first_request_begins_a_task(store: TaskStore) -> None:
     """A first request begins a task."""
-    given = request("k", request=EVIL, comment_id=7_000_000_000, model="a:b")
+    asked_at = START - timedelta(seconds=2)
+    given = replace(request("k", request=EVIL, comment_id=7_000_000_000, model="a:b"), asked_at=asked_at)
     accepted = await store.accept(given, START)
     assert (accepted.kind, accepted.position) == ("new", 0)
     task = accepted.task
@@ -94,6 +96,7 @@ async def test_a_first_request_begins_a_task(store: TaskStore) -> None:
     assert run == await store.run(task.id, 1) == await store.open_run(task.id)
     assert (run.seq, run.state, run.outcome, run.request, run.model) == (1, "queued", None, CLEAN, "a:b")
     assert (run.comment_id, run.created_at, run.abi, run.number, run.kind) == (7_000_000_000, START, 1, 7, "issue")
+    assert run.asked_at == asked_at
     [event] = await store.events(task.id)
     assert (event.seq, event.run, event.at) == (1, 1, START)
     assert event.fact == RunQueued("flora", EVIL, 0)

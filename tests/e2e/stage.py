@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import httpx
 
+from bot.testing.hub.graphql.app import routes
 from bot.testing.hub.hub import Hub
 from bot.testing.hub.records import App, Issue, Repository, User
 from bot.testing.hub.server import HubServer
@@ -27,7 +28,9 @@ ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
 
 
-_ports = itertools.count(20_000 + os.getpid() % 500 * 20)
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 2
+_ports = itertools.count(20_000 + _WORKER * 6_000 + os.getpid() % 200 * 20)
+"""Apart from those of a worker beside this one: a port names the user ids of a stage too."""
 
 
 def free_port() -> int:
@@ -68,7 +71,7 @@ class Stage:
         url = f"http://127.0.0.1:{self.port}/webhook" if webhook else None
         self.app: App = self.hub.create_app(self.owner, "Wright", webhook_url=url, webhook_secret=self.secret)
         self.installation = self.hub.install(self.app, [self.repository.id])
-        self.github = HubServer(self.hub)
+        self.github = HubServer(self.hub, extra_routes=routes(self.hub))
         self.model = ScriptedModel(script)
 
     @contextmanager

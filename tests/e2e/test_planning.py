@@ -1,6 +1,7 @@
 """Plans and questions on GitHub, over real HTTP, git, databases and processes: what waits holds nothing."""
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,7 +111,7 @@ def test_a_plan_waits_over_a_killed_server_and_a_command_carries_it_out(stage: S
         assert len(stage.model.requests) == asked + len(FIRST)
         plans = [body for body in stage.bot_comments(issue.number) if "Mend the spelling" in body]
         assert len(plans) == 1
-        assert plans[0].startswith("@maria: **this plan waits for you.**")
+        assert re.match(r"@maria: \*\*plan `[0-9a-f]{8}` waits for you\.\*\*", plans[0])
 
 
 def test_a_question_waits_for_its_answer(stage: Stage) -> None:

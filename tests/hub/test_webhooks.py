@@ -194,6 +194,7 @@ async def test_every_event_the_bot_lives_from_is_sent_and_valid(world: World) ->
     hub.update_check_run(run, {"status": "in_progress", "title": "t", "summary": "s"})
     hub.update_check_run(run, {"conclusion": "success"})
     hub.rerequest_check(run, bob)
+    hub.finish_job(hub.run_workflow(repository, bob, sha, ["test"]).jobs[0], "failure", "red")
     hub.close_issue(pull, owner)
     hub.reopen_issue(pull, owner)
     hub.merge_pull(pull, owner)
@@ -249,6 +250,8 @@ EVENTS = {
     "check_run.created",
     "check_run.completed",
     "check_run.rerequested",
+    "check_suite.completed",
+    "workflow_run.completed",
 }
 
 

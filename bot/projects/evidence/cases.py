@@ -13,6 +13,9 @@ _RETURN = re.compile(r"return(?: None|;| Ok\(\(\)\);?)?$")
 _CLOSES = (")", "]", "}")
 _GOES_ON = ("{", ":", "(", "[", ",", "=>")
 _ABOVE = ("@", "#[")
+_LEAVES = re.compile(r"\s*return\b")
+_MOST_TRIED = 40
+"""Lines of what may fail, and of what takes the failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class Cases:
     tests: dict[str, Case] = field(default_factory=dict)
     rest: Case = field(default_factory=lambda: Case("", 1))
     only: Sequence[Line] = ()
+    ends: Sequence[Line] = ()
+    """What ends the process of all tests."""
 
 
 @dataclass(slots=True)
@@ -71,6 +76,8 @@ class _Reader:
         self._language = language
         self._plain = text.split("\n")
         self._code = masked(language, text).split("\n")
+        self._let: dict[int, bool] = {}
+        self._asserting: dict[int, bool] = {}
 
     def read(self) -> Cases:
         """Find its tests."""
@@ -104,7 +111,8 @@ class _Reader:
         apart = taken | heads
         rest = [row for row in range(len(self._code)) if row not in apart]
         only = self._matching(self._language.only, range(len(self._code)))
-        return Cases(tests, self._case("", rest, []), only)
+        ends = self._matching(self._language.ends, range(len(self._code)))
+        return Cases(tests, self._case("", rest, []), only, ends)
 
     def _head(self, at: int) -> int:
         """Go up to the first line of what stands above a function: decorators, attributes, annotations."""
@@ -160,6 +168,7 @@ class _Reader:
         skips = [*around, *self._matching(self._language.skips, rows)]
         if name:
             skips += self._leaves(rows, asserts)
+        skips += self._swallowed(rows)
         code = [self._line(row) for row in rows if self._plain[row].strip()]
         return Case(name, rows[0] + 1 if rows else 1, code, asserts, skips)
 
@@ -179,6 +188,62 @@ class _Reader:
         for row in inner:
             if _indent(self._code[row]) == depth and row + 1 < last and _RETURN.match(self._code[row].strip()):
                 yield self._line(row)
+
+    def _swallowed(self, rows: Sequence[int]) -> Iterator[Line]:
+        """Find where the failure of an assertion is taken and not raised again."""
+        language = self._language
+        pattern = language.swallows
+        for row in rows if pattern is not None else ():
+            code = self._code[row]
+            found = pattern.search(code) if pattern is not None else None
+            if found is None:
+                continue
+            rest, body = code[found.end() :], self._deeper(row)
+            tried = self._tried(row)
+            if "suppress(" in found[0]:
+                is_let, tried = False, body
+            elif found[0].lstrip().startswith("finally"):
+                is_let = not any(_LEAVES.match(self._code[one]) for one in body)
+            else:
+                is_let = self._raises(rest) or any(map(self._lets, body))
+            if not is_let and (any(found.groupdict().values()) or any(map(self._is_asserting, tried))):
+                yield self._line(row)
+
+    def _raises(self, code: str) -> bool:
+        rethrows = self._language.rethrows
+        return bool((rethrows and rethrows.search(code)) or self._language.asserts.search(code))
+
+    def _lets(self, row: int) -> bool:
+        """Say whether a line of a handler may fail the test; each is asked about once."""
+        if row not in self._let:
+            self._let[row] = self._raises(self._code[row])
+        return self._let[row]
+
+    def _is_asserting(self, row: int) -> bool:
+        if row not in self._asserting:
+            self._asserting[row] = self._language.asserts.search(self._code[row]) is not None
+        return self._asserting[row]
+
+    def _tried(self, row: int) -> list[int]:
+        """Return the lines of what may raise what is taken in a row."""
+        indent, tries, rows = _indent(self._code[row]), self._language.tries, list[int]()
+        for above in range(row - 1, max(-1, row - _MOST_TRIED), -1):
+            depth = _indent(self._code[above])
+            if depth < indent and self._code[above].strip():
+                break
+            rows.append(above)
+            if depth == indent and tries is not None and tries.search(self._code[above]):
+                return rows
+        return []
+
+    def _deeper(self, row: int) -> list[int]:
+        """Return the lines that are indented more than a row, up to the first that is not."""
+        indent, rows = _indent(self._code[row]), list[int]()
+        for below in range(row + 1, min(len(self._code), row + _MOST_TRIED)):
+            if _indent(self._code[below]) <= indent and self._code[below].strip():
+                break
+            rows.append(below)
+        return rows
 
 
 def _indent(line: str) -> int:

@@ -45,30 +45,54 @@ _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\r(?=\n)")
 _GAP = re.compile(r"^\[… [\d,.]+ \w+ left out …\]$", re.MULTILINE)
 """What the sandbox writes where it left something out."""
 _SEVERAL = re.compile(r"[;&|\n]")
+_INSTALLS = re.compile(r"\b(?:install|add|sync)\b")
 _WORD = re.compile(r"(\d+) ([a-z]+)")
 _MOST_DIGITS = 9
+_FAILURES = "it ended with 0, and printed a sum with failures"
+_SUMS = "it printed more sums than it made calls"
 
 
-def counts(output: str, command: str) -> Counts | None:
-    """Read how many tests were run; None where the output does not say it beyond doubt.
+def counts(output: str, command: str, exit_code: int | None = None) -> Counts | None:
+    """Read how many tests were run; None where the output does not say it beyond doubt. See `counted`."""
+    return counted(output, command, exit_code)[0]
+
+
+def counted(output: str, command: str, exit_code: int | None = None) -> tuple[Counts | None, str]:
+    """Read how many tests were run, or say what is wrong with what the output says of that.
 
     Args:
         output: what the command printed; the middle may be left out.
         command: the shell command; where it names no runner, any that fits the output counts.
+        exit_code: how it ended; None where that is not known, or it did not end.
+
+    Returns:
+        The counts, None where the output does not say them beyond doubt; and why they are not to be believed, empty
+        where nothing speaks against them.
     """
     text = _ESCAPES.sub("", output)
     named = [runner for runner in _RUNNERS if re.search(runner.command, command)]
     found = [(runner, parts) for runner in named or _RUNNERS if (parts := runner.read(text))]
+    failures = any(part.failed or part.errors for _, parts in found for part in parts)
+    if exit_code == 0 and failures:
+        return None, _FAILURES
     if len(found) != 1:
-        return None
+        return None, _SUMS if found else ""
     runner, parts = found[0]
-    if len(named) == 1 and not runner.whole and not _SEVERAL.search(command):
-        # One call sums up once, at its end; what comes before was printed by a test.
-        return parts[-1]
-    if _GAP.search(text) or (len(parts) > 1 and not runner.whole and any(part.failed or part.errors for part in parts)):
+    calls = _calls(runner, command)
+    if not runner.whole and len(parts) > calls:
+        # A call sums up once; whatever else is printed, by a test or at the process's end, may as well be the last.
+        return None, _SUMS
+    is_one = len(named) == 1 and not runner.whole and not _SEVERAL.search(command)
+    if not is_one and (_GAP.search(text) or (len(parts) > 1 and not runner.whole and failures)):
         # Behind a failure its test's own output is printed, which may hold sums of other things.
-        return None
-    return _sum(parts)
+        return None, ""
+    return _sum(parts), ""
+
+
+def _calls(runner: _Runner, command: str) -> int:
+    """Count how often a command calls a runner, by its name; what calls it otherwise is taken to do so once."""
+    parts = [part for part in _SEVERAL.split(command) if re.search(runner.command, part)]
+    return max(1, sum(not _INSTALLS.search(part) for part in parts))
 
 
 def _sum(parts: Sequence[Counts]) -> Counts:

@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
+from bot.projects.evidence.called import Calls
 from bot.projects.evidence.changes import Change, Finding, Kind, shown, text_of
 from bot.projects.evidence.languages import language_of
 from bot.projects.evidence.parts import (
     Lines,
     Parts,
     Reader,
+    beside,
     hooks,
     matching,
     runners,
@@ -38,6 +41,7 @@ def _named(*names: str) -> re.Pattern[str]:
 _JS = r"\.(?:[cm]?[jt]s|json|ya?ml)"
 _SHELL = r"\.(?:sh|bash|cmd|bat|ps1)"
 _CHECK_NAME = r"(?:run[-_]?)?(?:all[-_]?)?(?:tests?|checks?|lint|ci|verify|coverage)(?:[-_]\w+)?"
+_CHECKS = "A script that checks"
 _DEFINITIONS: Sequence[_Definition] = (
     _Definition(
         re.compile(r"^\.github/issuewright\.yml$"), "configuration", whole,
@@ -54,17 +58,27 @@ _DEFINITIONS: Sequence[_Definition] = (
     _Definition(_named(r"package\.json"), "configuration", runners, "How tests are run by"),
     _Definition(_named(r"(?:GNU)?[mM]akefile", r"\.?[jJ]ustfile"), "script", targets, "The target", new=False),
     _Definition(
+        _named(r"(?:GNU)?[mM]akefile"), "configuration",
+        matching(r"^(?:export |override )*(?:\.?SHELL(?:FLAGS)?|(?:GNU)?MAKEFLAGS) ?[:?+!]*="),
+        "How make runs all targets", new=False,
+    ),
+    _Definition(
         re.compile(
             rf"(?:^|/){_CHECK_NAME}{_SHELL}$"
             rf"|^(?:(?:scripts?|tools?|ci|\.ci|bin|dev|hack)/)?{_CHECK_NAME}(?:\.(?:py|[cm]?js|ts|rb|pl))?$"
         ),
-        "script", whole, "A script that checks", new=False,
+        "script", whole, _CHECKS, new=False,
     ),
     _Definition(
         _named(
-            r"\.?pytest\.ini", r"tox\.ini", r"\.coveragerc", r"\.flake8", r"\.?mypy\.ini", r"\.pylintrc",
+            r"\.?pytest\.ini", r"tox\.ini", r"\.coveragerc", r"\.flake8", r"\.?mypy\.ini",
+            r"\.pylintrc", r"\.cargo/config(?:\.toml)?",
         ),
         "configuration", sections(""), "The section",
+    ),
+    _Definition(
+        _named(r"\.?pytest\.toml", r"tox\.toml"), "configuration",
+        sections(r"(?:tool\.)?pytest\b|env(?:_run_base|_pkg_base)?(?:\.|$)"), "The section",
     ),
     _Definition(
         _named(r"setup\.cfg"), "configuration",
@@ -75,7 +89,7 @@ _DEFINITIONS: Sequence[_Definition] = (
         _named(r"pyproject\.toml"), "configuration",
         sections(
             r"tool\.(?:pytest|coverage|tox|nox|ruff|mypy|pyright|basedpyright|pylint|flake8|poe|taskipy|importlinter"
-            r"|(?:pdm|hatch\S*)\.(?:scripts|envs))\b"
+            r"|(?:pdm|hatch\S*)\.(?:scripts|envs))\b|project\.entry-points\.[\"']?pytest11"
         ),
         "The section",
     ),
@@ -96,9 +110,23 @@ _DEFINITIONS: Sequence[_Definition] = (
             r"\.?ruff\.toml", rf"\.eslintrc(?:{_JS})?", rf"eslint\.config{_JS}", r"\.eslintignore",
             r"\.golangci\.(?:ya?ml|toml)", r"\.?clippy\.toml", r"biome\.jsonc?", r"pyrightconfig\.json",
             r"\.pre-commit-config\.ya?ml", r"[tT]askfile\.ya?ml", r"\.config/nextest\.toml",
-            r"junit-platform\.properties",
+            r"junit-platform\.properties", r"\.mvn/(?:maven\.config|jvm\.config|extensions\.xml)", r"go\.(?:work|env)",
+            r"init\.gradle(?:\.kts)?", r"init\.d/[^/]+\.gradle(?:\.kts)?", r"\.rspec", r"bunfig\.toml", r"\.bazelrc",
+            r"(?:turbo|nx)\.json",
         ),
         "configuration", whole, "How checks are run",
+    ),
+    _Definition(
+        _named(r"\.npmrc", r"\.yarnrc(?:\.yml)?"), "configuration",
+        matching(
+            r"^(?:script-?shell|shell|node-options|if-present|yarn-?path|prefix|plugins)\b",
+            re.IGNORECASE,
+        ),
+        "How scripts are run",
+    ),
+    _Definition(
+        _named(r"gradle\.properties"), "configuration",
+        matching(r"test|check|skip|ignore|exclude|systemProp|jvmargs|init-?script", re.IGNORECASE), "How tests are run",
     ),
     _Definition(
         _named(rf"vite\.config{_JS}"), "configuration",
@@ -111,10 +139,10 @@ _DEFINITIONS: Sequence[_Definition] = (
         new=False,
     ),
     _Definition(
-        _named(r"pom\.xml", r"build\.gradle(?:\.kts)?"), "configuration",
+        _named(r"pom\.xml", r"(?:build|settings)\.gradle(?:\.kts)?"), "configuration",
         matching(
             r"skipTests|skipITs|test\.skip|[iI]gnoreFailures|testFailureIgnore|surefire|failsafe|<minimum>|useJUnit|xclude"
-            r"|enabled\s*=\s*false|onlyIf"
+            r"|enabled\s*=\s*false|onlyIf|-DskipTests|maven\.test"
         ),
         "How tests are run", new=False,
     ),
@@ -124,13 +152,23 @@ _DEFINITIONS: Sequence[_Definition] = (
     ),
 )  # fmt: skip
 
+_CALLED = _Definition(re.compile(""), "script", whole, "What a check runs")
+_MAKEFILE = _Definition(
+    _named(r"(?:GNU)?[mM]akefile", r"\.?[jJ]ustfile"),
+    "script",
+    beside,
+    "A file of targets that a check uses",
+    new=False,
+)
+
 _IGNORES: Sequence[tuple[re.Pattern[str], Kind, str]] = (
     (
         re.compile(
             r"\|\|\s*(?:true|:|exit 0|echo)(?:\W|$)|;\s*(?:true|exit 0)\s*[\"']?$|^exit 0$|\bset \+e\b"
             r"|(?:continue-on-error|allow_failure)\W+true|\bignore_(?:errors|outcome)\s*=\s*true|[iI]gnoreFailures\s*=\s*true"
             r"|testFailureIgnore\W+true|--exit-zero\b|test\.failure\.ignore|--passWithNoTests|passWithNoTests\W+true"
-            r"|--suppress-no-test-exit-code|^@?-(?:python|py\.?test|npm|npx|yarn|pnpm|go |cargo|mvn|\./|\$)"
+            r"|--suppress-no-test-exit-code|SHELL\s*[:?]?=\s*\S*(?:/true|/echo)\b|MAKEFLAGS\b.*-\w*[ni]"
+            r"|^@?-(?:python|py\.?test|npm|npx|yarn|pnpm|go |cargo|mvn|\./|\$)"
         ),
         "ignored failure",
         "lets a check that fails count as one that passes",
@@ -157,15 +195,17 @@ def defines(path: str) -> bool:
     return any(definition.paths.search(path) for definition in _DEFINITIONS)
 
 
-def redefined(change: Change) -> Iterator[Finding]:
-    """Say what a changed file makes of the checks that it defines."""
+def redefined(change: Change, calls: Calls) -> Iterator[Finding]:
+    """Say what a changed file makes of the checks that it defines.
+
+    Args:
+        change: the file.
+        calls: what the checks call; a file that they call is a definition whatever its name is.
+    """
     if change.before == change.after:
         return
-    language = language_of(change.path)
-    for definition in _DEFINITIONS:
-        if not definition.paths.search(change.path) or (change.before is None and not definition.new):
-            continue
-        if definition.what == "A script that checks" and language is not None and language.run.search(change.path):
+    for definition in _definitions(change.path, calls):
+        if change.before is None and not definition.new:
             continue
         before, after = definition.read(text_of(change.before)), definition.read(text_of(change.after))
         if change.after is None:
@@ -177,6 +217,19 @@ def redefined(change: Change) -> Iterator[Finding]:
         for name in [*before, *(name for name in after if name not in before)]:
             if name in before or definition.new:
                 yield from _part(change.path, definition, name, before, after)
+
+
+def _definitions(path: str, calls: Calls) -> Iterator[_Definition]:
+    """Yield what a file defines, whole where the checks call it."""
+    language = language_of(path)
+    is_test = language is not None and language.run.search(path) is not None
+    found = [one for one in _DEFINITIONS if one.paths.search(path) and not (one.what == _CHECKS and is_test)]
+    for definition in found:
+        is_package = definition.read is scripts
+        yield replace(definition, read=partial(scripts, called=calls.scripts)) if is_package else definition
+    if calls.call(path) and (not found or _MAKEFILE.paths.search(path)):
+        # Of a Makefile any variable, and any target that another one needs, may be what the check comes to.
+        yield _MAKEFILE if found else _CALLED
 
 
 def _part(path: str, definition: _Definition, name: str, before: Parts, after: Parts) -> Iterator[Finding]:

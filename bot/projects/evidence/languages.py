@@ -29,6 +29,14 @@ class Language:
     """What keeps all other tests from running."""
     marked: re.Pattern[str] | None = None
     """What stands above a function that is a test; None where its name says so."""
+    ends: re.Pattern[str] | None = None
+    """What ends the process that runs the tests as if all had passed, or acts when it ends."""
+    swallows: re.Pattern[str] | None = None
+    """Where a failure that was raised is taken; `always` where nothing but a failure of a test is."""
+    tries: re.Pattern[str] | None = None
+    """The line at which what may raise it begins, above it."""
+    rethrows: re.Pattern[str] | None = None
+    """What lets a failure that was taken fail the test all the same, beside an assertion."""
     braces: bool = True
     join: str = "::"
     """Between the names of groups and the test's."""
@@ -55,11 +63,21 @@ PYTHON = Language(
     ),
     skips=re.compile(
         r"@(?:pytest\.mark\.|mark\.)?(?:skip|skipif|xfail|skipIf|skipUnless|expectedFailure)\b"
-        r"|\bunittest\.(?:skip\w*|expectedFailure)\b|\bmark\.(?:skip|skipif|xfail)\b|\bpytestmark\s*=.*\b(?:skip|xfail)"
+        r"|\bunittest\.(?:skip\w*|expectedFailure)\b|\bmark\.(?:skip|skipif|xfail)\b|\bpytestmark\s*=.{0,300}\b(?:skip|xfail)"
         r"|\bpytest\.(?:skip|xfail|importorskip)\s*\(|\.skipTest\s*\(|\braise\s+(?:unittest\.)?SkipTest\b"
         r"|\b__test__\s*=\s*False|^\s*if (?:False|0)\s*:"
-        r"|^\s*except(?: (?:Base)?Exception| AssertionError)?\s*:\s*pass\b"
     ),
+    ends=re.compile(
+        r"\batexit\b|\bos\._exit\b|\._exit\(\s*0\s*\)|\bimport\b.{0,100}\b_exit\b|(?<![\w.])(?:sys\.)?exit\(\s*0?\s*\)"
+        r"|\bSystemExit\(\s*0\s*\)|\bos\.exec[lv]\w{0,3}\(|\bos\.kill\(\s*os\.getpid|\.exitstatus\s*=[^=]"
+        r"|\bpytest\.exit\(.{0,200}\breturncode\s*=\s*0"
+    ),
+    swallows=re.compile(
+        r"^\s*(?:except\b[^:]*\b(?:(?P<always>AssertionError|BaseException)|Exception)\b|except\s*:|finally\s*:"
+        r"|(?:async )?with\b.{0,200}?\bsuppress\([^)]{0,200}?\b(?:(?P<also>AssertionError|BaseException)|Exception)\b)"
+    ),
+    tries=re.compile(r"^\s*try\s*:"),
+    rethrows=re.compile(r"\braise\b"),
     braces=False,
 )
 JAVASCRIPT = Language(
@@ -78,6 +96,10 @@ JAVASCRIPT = Language(
         r"|\b(?:this|t|ctx|context|test)\.(?:skip|todo|fixme)\s*\(|[{,]\s*(?:skip|todo)\s*:\s*(?:true\b|[\"'`])"
         r"|\bif \((?:false|0)\)"
     ),
+    ends=re.compile(r"\bprocess\.(?:exit\(\s*0?\s*\)|exitCode\s*=\s*0\b|reallyExit)"),
+    swallows=re.compile(r"^\s*\}?\s*catch\b"),
+    tries=re.compile(r"^\s*try\s*\{"),
+    rethrows=re.compile(r"\b(?:throw|done|reject|t\.fail)\b"),
     only=re.compile(
         r"^\s*(?:await\s+)?(?:f(?:it|test|describe|context|specify)\s*\("
         r"|(?:\w+\.)?(?:it|test|describe|context|suite|specify)(?:\.\w+)*\.only\b)|[{,]\s*only\s*:\s*true\b"
@@ -93,6 +115,7 @@ GO = Language(
         r"\b\w+\.(?:Error|Fatal|Fail)(?:f|Now)?\(|\b(?:assert|require|is|qt|must)\.\w+\(|\.(?:Assert|Check)\(|\bExpect\("
     ),
     skips=re.compile(r"\b\w+\.(?:Skip|Skipf|SkipNow)\("),
+    ends=re.compile(r"\b(?:os|syscall)\.Exit\(0\)"),
 )
 RUST = Language(
     files=re.compile(r"\.rs$"),
@@ -102,6 +125,7 @@ RUST = Language(
     group=re.compile(r"^\s*(?:pub )?mod (?P<name>\w+)\s*\{"),
     marked=re.compile(r"^\s*#\[(?:\w+::)*(?:test|rstest|test_case|quickcheck|proptest)\b"),
     asserts=re.compile(r"\b\w*assert\w*!|\bpanic!|\.(?:unwrap_err|expect_err)\("),
+    ends=re.compile(r"\bprocess::exit\(0\)|\b_exit\(0\)"),
     skips=re.compile(r"^\s*#\[\s*(?:ignore|should_panic|cfg_attr\(.*\bignore)\b|\bif false\s*\{"),
 )
 JAVA = Language(
@@ -117,16 +141,25 @@ JAVA = Language(
     group=re.compile(r"^\s*(?:\w+\s+)*class (?P<name>\w+)"),
     marked=re.compile(r"@(?:Test|ParameterizedTest|RepeatedTest|TestFactory|Property)\b"),
     asserts=re.compile(r"\b(?:assert\w*|verify\w*|fail|expect\w*|should\w*)\s*[({]|^\s*assert\b"),
+    ends=re.compile(r"\bSystem\.exit\(0\)|\.halt\(0\)|\bexitProcess\(0\)"),
+    swallows=re.compile(
+        r"^\s*\}?\s*catch\s*\(.*\b(?:(?P<always>AssertionError|AssertionFailedError|Throwable)|Exception)\b"
+    ),
+    tries=re.compile(r"^\s*try\b"),
+    rethrows=re.compile(r"\bthrow\b"),
     skips=re.compile(r"@(?:Disabled\w*|Ignore|EnabledIf\w*|EnabledOn\w*)\b|\bassum(?:e|ing)\w*\s*\("),
 )
 LANGUAGES: Sequence[Language] = (PYTHON, JAVASCRIPT, GO, RUST, JAVA)
 
+_ANY = r"[^\s=][^\n]{0,100}?"
+"""An expression; the same twice says nothing, also where it is called each time."""
 TRIVIAL = re.compile(
     r"^(?:assert (?:True|1|not False|[\"'] *[\"'])|self\.assertTrue\(True\)|self\.assertFalse\(False\)"
-    r"|assert (?P<a>[\w.]+) == (?P=a)|self\.assertEqual\((?P<b>[\w.]+), (?P=b)\)"
-    r"|expect\((?P<c>[\w.]+)\)\.to(?:Be|Equal|StrictEqual)\((?P=c)\)|assert\((?:true|1)\)|assert\.ok\(true\)"
-    r"|(?:assert|require)\.True\(t, true\)|assert!\(true\)|assert_eq!\((?P<d>[\w.]+), (?P=d)\)"
-    r"|(?:Assertions?\.)?assertTrue\(true\)|(?:Assertions?\.)?assertEquals\((?P<e>[\w.]+), (?P=e)\))\s*;?$"
+    rf"|assert (?P<a>{_ANY}) (?:==|is|>=|<=) (?P=a)|self\.assert(?:Equals?|Is)\((?P<b>{_ANY}), (?P=b)\)"
+    rf"|assert [^\n]{{1,200}} or (?:True|1)|expect\((?P<c>{_ANY})\)\.to(?:Be|Equal|StrictEqual)\((?P=c)\)"
+    r"|expect\(true\)\.to(?:Be\(true\)|BeTruthy\(\))|assert\((?:true|1)\)|assert\.ok\(true\)"
+    rf"|(?:assert|require)\.True\(t, true\)|assert!\(true\)|assert_eq!\((?P<d>{_ANY}), (?P=d)\)"
+    rf"|(?:Assertions?\.)?assertTrue\(true\)|(?:Assertions?\.)?assertEquals\((?P<e>{_ANY}), (?P=e)\))\s*;?$"
 )
 """Assertions that hold whatever the code does."""
 

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 Lines = Sequence[tuple[int, str]]
 """Numbers from 1 and texts, without the spaces around them, empty lines and comments."""
@@ -12,13 +13,19 @@ Reader = Callable[[str], Parts]
 
 _COMMENT = re.compile(r"^(?:#(?!!)|;|//(?!go:build| \+build)|/?\*|<!--|--\s)")
 _HEADER = re.compile(r"^\[+\s*([^\[\]]+?)\s*\]+")
-_VARIABLE = re.compile(r"^(?:export\s+)?(\w*(?:TEST|COV|LINT|CHECK)\w*)\s*[:?+]?=")
+_VARIABLE = re.compile(r"^(?:export\s+)?(\w{0,60}(?:TEST|COV|LINT|CHECK)\w{0,60})\s*[:?+]?=")
 _CHECKS = re.compile(
     r"^(?:pre|post)?(?:tests?|unit|e2e|integration|checks?|lint|types?|typecheck|tsc|ci|cov|coverage|verify|validate)(?:$|[:_.-])",
     re.IGNORECASE,
 )
 """Names of scripts and targets that check something."""
-_CALL = re.compile(r"\b(?:run(?:-[sp])?|yarn|pnpm|npm-run-all|bun) ([\w:.-]+)")
+CALLED_SCRIPT = re.compile(
+    r"\b(?:run(?:-[sp]|-script)?|yarn|pnpm|npm-run-all|bun)(?:\s--?[\w-]{1,40}(?:=\S{1,80})?){0,5}\s+([\w:.-]{1,100})"
+)
+"""The name of a script of a `package.json`, where a command calls it."""
+_WORDS = re.compile(r"[\w./-]+")
+_MOST_HEADS = 20
+"""Targets of one rule that are told apart."""
 _RUNNERS = ("jest", "vitest", "mocha", "ava", "nyc", "c8")
 _HOOK = re.compile(
     r"^(?:async )?def (pytest_\w+)|^(collect_ignore\w*|pytest_plugins|pytestmark)\s*[=+]|^@.*\b(autouse)\s*=\s*True"
@@ -30,9 +37,9 @@ def whole(text: str) -> Parts:
     return {"": _lines(text)}
 
 
-def matching(pattern: str) -> Reader:
+def matching(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> Reader:
     """Take the lines that match."""
-    found = re.compile(pattern)
+    found = re.compile(pattern, flags)
     return lambda text: {"": [line for line in _lines(text) if found.search(line[1])]}
 
 
@@ -55,14 +62,17 @@ def sections(pattern: str) -> Reader:
     return parts
 
 
-def scripts(text: str) -> Parts:
-    """Take the scripts of a `package.json` that check something, and those that they call."""
+def scripts(text: str, called: Iterable[str] = ()) -> Parts:
+    """Take the scripts of a `package.json` that check something or are called, and those that they call."""
     given = _package(text).get("scripts")
     known = {name: body for name, body in given.items() if isinstance(body, str)} if isinstance(given, dict) else {}
-    wanted = {name for name in known if _CHECKS.search(name)}
-    bodies = " ".join(known[name] for name in sorted(wanted))
-    called = set(_CALL.findall(bodies))
-    return {name: [(_where(text, name), known[name].strip())] for name in sorted(wanted | called & known.keys())}
+    found: set[str] = set()
+    fresh = {name for name in known if _CHECKS.search(name)} | (set(called) & known.keys())
+    while fresh:
+        found |= fresh
+        around = {f"{when}{name}" for name in fresh for when in ("pre", "post")}
+        fresh = ((around | set(CALLED_SCRIPT.findall(" ".join(known[name] for name in fresh)))) & known.keys()) - found
+    return {name: [(_where(text, name), known[name].strip())] for name in sorted(found)}
 
 
 def runners(text: str) -> Parts:
@@ -100,6 +110,44 @@ def targets(text: str) -> Parts:
             for name in names:
                 found.setdefault(name, []).append((number, line))
     return found
+
+
+def beside(text: str) -> Parts:
+    """Take of a Makefile or a justfile what `targets` does not: further targets, variables, what is included."""
+    taken = {number for lines in targets(text).values() for number, _ in lines}
+    return {"": [line for line in _lines(text) if line[0] not in taken]}
+
+
+def goals(text: str, wanted: AbstractSet[str]) -> str:
+    """Take of a Makefile what counts for some of its targets: those, what they need, and what belongs to no target.
+
+    Args:
+        text: the Makefile.
+        wanted: words, of which those count that are targets; where none is, the first target does.
+    """
+    loose: list[str] = []
+    bodies: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in text.split("\n"):
+        head, colon, rest = line.partition(":")
+        if line.startswith("\t"):
+            for name in names:
+                bodies[name].append(line)
+        elif colon and not rest.startswith("=") and "=" not in head and not line.startswith(("#", " ")):
+            names = head.split()[:_MOST_HEADS]
+            for name in names:
+                bodies.setdefault(name, []).append(rest)
+        else:
+            loose.append(line)
+    first = next((name for name in bodies if not name.startswith(".")), "")
+    fresh = (wanted & bodies.keys() or {first} & bodies.keys()) | {
+        name for name in bodies if "%" in name or "$" in name
+    }
+    found: set[str] = set()
+    while fresh:
+        found |= fresh
+        fresh = (set(_WORDS.findall(" ".join(line for name in fresh for line in bodies[name]))) & bodies.keys()) - found
+    return "\n".join([*loose, *(line for name in sorted(found) for line in bodies[name])])
 
 
 def hooks(text: str) -> Parts:

@@ -1,11 +1,14 @@
 """What a change does to the checks that are to judge it, and which of its tests are new."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
+from bot.projects.evidence.called import calls_of, within
 from bot.projects.evidence.changes import Change, Finding, is_read, text_of
 from bot.projects.evidence.definitions import defines, redefined
 from bot.projects.evidence.languages import language_of
+from bot.projects.evidence.shadows import place_of, shadows, steered
 from bot.projects.evidence.weaker import Compared, Place
 
 _SNAPSHOT = re.compile(r"\.(?:snap|ambr|golden|approved\.\w+)$|(?:^|/)(?:__snapshots__|__image_snapshots__)/")
@@ -14,17 +17,50 @@ _MANY_SNAPSHOTS = 5
 _MANY_LINES = 60
 
 
-def touched(changes: Sequence[Change]) -> list[Finding]:
+def touched(changes: Sequence[Change], commands: Sequence[str] = ()) -> list[Finding]:
     """Say what alters the meaning of a check, in the order of paths; empty where nothing does.
 
     Args:
         changes: all files of a change; of those that were not changed none is needed.
+        commands: those of the checks, and what `told` gives of files that they call and the change leaves as they are.
     """
-    found = [finding for change in changes for finding in redefined(change)]
+    calls = within(changes, commands)
+    found = [finding for change in changes for finding in redefined(change, calls)]
+    found += [finding for change in changes for finding in shadows(change, calls)]
     found += Compared(changes).findings()
+    found += [finding for change in changes for finding in steered(change)]
     found += _snapshots(changes)
     found += filter(None, map(_unread, changes))
     return sorted(set(found), key=lambda one: (one.path, one.line or 0, one.kind, one.words))
+
+
+def first(paths: Iterable[str], new: AbstractSet[str], commands: Sequence[str]) -> list[str]:
+    """Sort the paths of a change by what they may say of checks, those that were there before those that are new.
+
+    Args:
+        paths: all of the change.
+        new: those of them that were not there before.
+        commands: as for `touched`.
+    """
+    calls = calls_of(commands)
+
+    def rank(path: str) -> tuple[bool, bool, bool, str]:
+        is_defined = defines(path) or calls.call(path) or (path in new and bool(place_of(path, calls)))
+        return not (is_defined or language_of(path)), path in new, not is_defined, path
+
+    return sorted(paths, key=rank)
+
+
+def unread(paths: Sequence[str], read: int) -> list[Finding]:
+    """Say that files of a change were not read here.
+
+    Args:
+        paths: in the order of `first`.
+        read: how many of them were read.
+    """
+    left = len(paths) - read
+    words = f"{left} of {len(paths)} files of this change were not read here, from this one on: look at them yourself."
+    return [Finding(paths[read], None, "unread", words)] if left > 0 else []
 
 
 def new_tests(changes: Sequence[Change]) -> list[str]:

@@ -50,14 +50,14 @@ class Compared:
     def rests(self) -> Iterator[Pair]:
         """Yield what stands beside the tests, of files that are there before and after."""
         for path in sorted(self._before.keys() & self._after.keys()):
-            # In Rust, tests stand in the files of what they test.
-            if not path.endswith(".rs") or path.startswith("tests/") or "/tests/" in path:
+            if not _is_program(path):
                 yield Place(path, self._before[path].rest), Place(path, self._after[path].rest)
 
     def findings(self) -> Iterator[Finding]:
         """Say what shows less than before."""
         yield from self._skipped()
         yield from self._alone()
+        yield from self._ending()
         yield from self._emptied()
         yield from self._lost()
         yield from self._not_run()
@@ -104,6 +104,21 @@ class Compared:
                 had[_key(line)] -= 1
                 if had[_key(line)] < 0:
                     yield Finding(path, line.number, "skip", f"{shown(line.text)} keeps all other tests from running.")
+
+    def _ending(self) -> Iterator[Finding]:
+        had = Counter(line.text for before in self._before.values() for line in before.ends)
+        for path, after in self._after.items():
+            new: list[Line] = []
+            for line in after.ends if not _is_program(path) else ():
+                had[line.text] -= 1
+                if had[line.text] < 0:
+                    new.append(line)
+            if new:
+                more = f" (and {len(new) - 1} more)" if len(new) > 1 else ""
+                words = (
+                    f"{shown(new[-1].text)} is new, which can end the run of all tests, or change how it ends{more}."
+                )
+                yield Finding(path, new[-1].number, "ignored failure", words)
 
     def _emptied(self) -> Iterator[Finding]:
         everywhere = self._missing(rest=True)
@@ -184,6 +199,11 @@ def _hunks(old: Case, new: Case) -> Iterator[list[Line]]:
 
 def _tests(names: Sequence[str]) -> str:
     return f"test{'s' if len(names) > 1 else ''} {listed(list(names))}"
+
+
+def _is_program(path: str) -> bool:
+    """Whether a file also holds what is tested: in Rust, tests stand beside it."""
+    return path.endswith(".rs") and not path.startswith("tests/") and "/tests/" not in path
 
 
 def _is_run(path: str) -> bool:

@@ -66,6 +66,8 @@ class Core:
         self.meter = Meter(clock)
         self.manifest_codes: dict[str, App] = {}
         """Codes of the manifest flow that were not yet converted."""
+        self.log_links: dict[str, tuple[bytes, datetime]] = {}
+        """Logs of jobs by the secret in their link, and when the link ends."""
         self._last_id = FIRST_ID - 1
 
     @property

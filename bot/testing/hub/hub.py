@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from bot.testing.hub.records import Delivery
-from bot.testing.hub.state.apps import Apps
+from bot.testing.hub.state.actions import Actions
 
 SETTLE_S = 30.0
 """Longest wait of `Hub.settled`."""
 
 
-class Hub(Apps):
+class Hub(Actions):
     """A GitHub in memory, with real git repositories below its root folder.
 
     Tests and seeding scripts call the methods of `state/` directly; each takes the lock, so any thread may call them.

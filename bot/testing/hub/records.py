@@ -39,6 +39,8 @@ class User(Record):
     type: Literal["User", "Bot", "Organization"] = "User"
     name: str | None = None
     email: str | None = None
+    deleted: bool = False
+    """The account is no more: what it said is shown as `ghost`'s."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -98,15 +100,21 @@ class TimelineEvent(Record):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Review(Record):
-    """A review of a pull request."""
+    """A review of a pull request; nobody but its author sees a pending one."""
 
     id: int
     node_id: str
+    issue: Issue
     user: User
     body: str
     state: ReviewState
     commit_id: str
-    submitted_at: datetime
+    submitted_at: datetime | None = None
+    """None while pending."""
+
+    def shown_to(self, user: User | None) -> bool:
+        """Tell whether somebody may see it; None is anybody."""
+        return self.state != "PENDING" or self.user is user
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -149,6 +157,10 @@ class Thread(Record):
         """Whether somebody resolved it."""
         return self.resolved_by is not None
 
+    def shown_to(self, user: User | None) -> list[ReviewComment]:
+        """Return the comments that somebody may see, oldest first; None is anybody."""
+        return [comment for comment in self.comments if comment.review.shown_to(user)]
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class Pull(Record):
@@ -171,8 +183,8 @@ class Pull(Record):
     threads: list[Thread] = field(default_factory=list)
 
     def review_comments(self) -> list[ReviewComment]:
-        """Return all line comments, oldest first."""
-        return sorted((c for t in self.threads for c in t.comments), key=lambda c: c.id)
+        """Return all submitted line comments, oldest first."""
+        return sorted((c for t in self.threads for c in t.shown_to(None)), key=lambda c: c.id)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -221,6 +233,31 @@ class CheckRun(Record):
     summary: str | None = None
     text: str | None = None
     annotations: list[dict[str, object]] = field(default_factory=list)
+    workflow_run: WorkflowRun | None = None
+    """The run whose job this is; None for a check of another App than `github-actions`."""
+    log: bytes | None = None
+    """What the job printed, as GitHub keeps it; None until it has ended, and once it is deleted."""
+    log_deleted: bool = False
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class WorkflowRun(Record):
+    """One run of a workflow of GitHub Actions; its check runs are its jobs."""
+
+    id: int
+    node_id: str
+    repository: Repository
+    name: str
+    path: str
+    number: int
+    event: str
+    head_sha: str
+    head_branch: str | None
+    actor: User
+    suite_id: int
+    created_at: datetime
+    updated_at: datetime
+    jobs: list[CheckRun] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -261,6 +298,7 @@ class Repository(Record):
     issues: dict[int, Issue] = field(default_factory=dict)
     check_runs: list[CheckRun] = field(default_factory=list)
     statuses: list[CommitStatus] = field(default_factory=list)
+    workflow_runs: list[WorkflowRun] = field(default_factory=list)
     announced: dict[str, str] = field(default_factory=dict)
     """Full ref names and ids as the last events told them."""
     dispatches: list[tuple[str, dict[str, object]]] = field(default_factory=list)

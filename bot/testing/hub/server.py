@@ -19,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bot.testing.hub.githttp.app import GitApp
 from bot.testing.hub.hub import Hub
+from bot.testing.hub.logs import LogApp
 from bot.testing.hub.wire import Drop, Faulty, RestApp
 
 START_S = 20.0
@@ -42,6 +43,7 @@ def create_app(hub: Hub, *, extra_routes: Sequence[BaseRoute] = (), drop: Drop |
         Route("/{owner}/{repo}/info/refs", git),
         Route("/{owner}/{repo}/git-upload-pack", git),
         Route("/{owner}/{repo}/git-receive-pack", git),
+        Route("/actions-logs/{code}", LogApp(hub)),
         Mount("/", rest),
     ]
     app = Starlette(routes=routes)

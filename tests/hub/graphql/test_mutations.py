@@ -24,6 +24,7 @@ def given(scene: Scene, name: str) -> dict[str, Any]:
         "minimizeComment": {"subjectId": comment, "classifier": "OUTDATED"},
         "convertPullRequestToDraft": {"pullRequestId": scene.pull_id},
         "markPullRequestReadyForReview": {"pullRequestId": scene.pull_id},
+        "addPullRequestReview": {"pullRequestId": scene.pull_id, "body": "Looked at it.", "event": "COMMENT"},
     }[name]
 
 
@@ -32,8 +33,9 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "unresolveReviewThread": ("contents", "pull_requests"),
     "addPullRequestReviewThreadReply": ("pull_requests",),
     "minimizeComment": ("pull_requests",),
-    "convertPullRequestToDraft": ("pull_requests",),
-    "markPullRequestReadyForReview": ("pull_requests",),
+    "convertPullRequestToDraft": ("contents", "pull_requests"),
+    "markPullRequestReadyForReview": ("contents", "pull_requests"),
+    "addPullRequestReview": ("pull_requests",),
 }
 """What an App needs to write for each."""
 
@@ -140,10 +142,10 @@ def test_an_app_needs_each_of_its_permissions(scene: Scene, name: str) -> None:
 
 @pytest.mark.parametrize("name", NEEDED)
 def test_people_need_a_role(scene: Scene, name: str) -> None:
-    """Writers may; readers may only answer."""
+    """Writers may; readers may only answer and comment."""
     writer, reader = scene.world.person("wendy", "write"), scene.world.person("rita", "read")
     refused = scene.mutate(scene.world.as_person(reader), name, "__typename", **given(scene, name))
-    if name == "addPullRequestReviewThreadReply":
+    if name in ("addPullRequestReviewThreadReply", "addPullRequestReview"):
         assert "errors" not in refused
     else:
         [error] = refused["errors"]

@@ -133,6 +133,7 @@ def test_every_node_is_found_by_its_id(scene: Scene) -> None:
         "Issue": scene.issue.node_id,
         "IssueComment": comment.node_id,
         "PullRequest": scene.pull_id,
+        "PullRequestReview": scene.threads[0].comments[0].review.node_id,
         "PullRequestReviewThread": scene.threads[0].node_id,
         "PullRequestReviewComment": scene.threads[0].comments[0].node_id,
         "User": scene.world.owner.node_id,

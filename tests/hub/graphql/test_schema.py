@@ -106,6 +106,7 @@ def test_the_schema_is_valid_and_every_field_is_served() -> None:
             assert [field for field, one in kind.fields.items() if one.resolve is None] == [], name
     assert set(FIELDS) <= set(own_types())
     assert {name for name, kind in own_types().items() if isinstance(kind, GraphQLScalarType)} == {
+        "BigInt",
         "Boolean",
         "DateTime",
         "GitObjectID",

@@ -229,6 +229,25 @@ def test_resolved_and_outdated_threads_are_folded(fresh: Shop) -> None:
     assert "resolved by maria" in page
 
 
+def test_answers_of_a_review_stand_in_their_threads(fresh: Shop) -> None:
+    """Pending ones are shown to nobody; outdated threads say so, with their answers, on both pages."""
+    hub, bot, pull = fresh.hub, fresh.app.bot, fresh.pull
+    assert pull.pull is not None
+    thread = pull.pull.threads[0]
+    pending = hub.start_review(pull, bot, "What I did about it")
+    hub.reply(thread, bot, "It rounds half up now", pending)
+    for part in ("pull/2", "pull/2/files"):
+        assert "rounds half up now" not in fresh.page(part)
+    hub.submit_review(pending, "COMMENTED")
+    hub.commit_files(fresh.repository, bot, "agent/1-0a1b2c3d", {"src/cart.py": "x = 1\n"})
+    assert "What I did about it" in fresh.page("pull/2")
+    for part in ("pull/2", "pull/2/files"):
+        page = fresh.page(part)
+        assert "It rounds half up now" in page
+        assert '<span class="mark">outdated</span>' in page
+        assert page.count(f'id="pullrequestreview-{pending.id}"') == (part == "pull/2")
+
+
 def test_private_and_empty_repositories_are_shown(fresh: Shop) -> None:
     """This is a look into one's own machine."""
     owner = fresh.hub.create_user("eve")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.agent.modes import ACT, PLAN, mode_of, why_wait
+from bot.agent.modes import ACT, ASK, PLAN, mode_of, why_wait
 from bot.domain.proposal import Proposal
 from bot.domain.protected import is_protected
 from bot.domain.task import Mode
@@ -30,9 +30,17 @@ def test_tools_of_each_phase() -> None:
     """A plan has what reads and its own end; the work has all but that."""
     tools = standard_tools()
     planning, working = ({tool.spec.name for tool in phase.of(tools)} for phase in (PLAN, ACT))
-    assert planning == {"list", "propose_plan", "read", "search"}
-    assert working == {tool.spec.name for tool in tools} - {"propose_plan"}
+    assert planning == {"ci_logs", "ci_status", "list", "propose_plan", "read", "search"}
+    assert working == {tool.spec.name for tool in tools} - {"propose_plan", "answer_thread"}
     assert all(tool.reads_only for tool in PLAN.of(tools))
+    assert {tool.spec.name for tool in ASK.of(tools)} == {"ci_logs", "ci_status", "finish", "list", "read", "search"}
+
+
+def test_only_a_review_has_threads_to_answer() -> None:
+    """Else the tool would be paid for in each task."""
+    tools = standard_tools()
+    reviewed = {tool.spec.name for tool in ACT.of(tools, reviewed=True)}
+    assert reviewed == {tool.spec.name for tool in tools} - {"propose_plan"}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bot.agent.policy import Judgement, Surroundings, fits, judge, load
 from bot.agent.shell import parse
 from bot.settings.policy import Policy, Verdict, parse_policies
+from bot.tools.standard import standard_tools
 from tests.unit.agent.context.recorded import place, session
 
 POLICIES = load()
@@ -304,6 +305,34 @@ def test_default_asks_only_about_what_people_decide(command: str, verdict: Verdi
     assert run("default", command, root=ROOT).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -C a push",
+        "git -c x=y push",
+        "git --no-pager push",
+        "git --git-dir a --work-tree=b push",
+        "git -C .github rm -q workflows/x.yml",
+        "find -delete",
+        "find -type f -delete",
+        "git rm -rf .",
+        "rm -rf $PWD",
+        'rm -rf "$PWD"/*',
+        "rm -rf $(pwd)",
+        "echo x > $PWD/.github/x",
+    ],
+)
+def test_other_ways_to_write_the_same_are_seen(command: str) -> None:
+    """Options before git's own command, no path at all, and the place by another name."""
+    assert run("default", command).verdict == "ask"
+
+
+@pytest.mark.parametrize("command", ["rm -rf $HERE", "rm -rf {a,b}", "git -C push status", "rm -rf $PWD/build"])
+def test_what_only_looks_like_it_is_allowed(command: str) -> None:
+    """What another variable holds nobody knows, and a folder may have any name."""
+    assert run("default", command).verdict == "allow"
+
+
 def test_without_a_sandbox_of_the_least_strength_nothing_is_allowed_for_its_sake() -> None:
     """The sandbox is the boundary: where it is weaker than the operator asks for, a person stands in."""
     assert run("default", "npm test", level="landlock", minimum="landlock").verdict == "allow"
@@ -341,6 +370,16 @@ def test_a_tool_that_no_rule_knows_is_for_the_policy_to_say() -> None:
     """`default` allows, `strict` asks."""
     assert judge({"default": POLICIES["default"]}, "figma", {}) == Judgement("allow", "", "default.otherwise")
     assert judge({"strict": POLICIES["strict"]}, "figma", {}).rule == "strict.otherwise"
+
+
+def test_strict_asks_nobody_about_a_tool_that_changes_nothing() -> None:
+    """Each of ours stands in its rules."""
+    asked = {
+        tool.spec.name: verdict
+        for tool in standard_tools()
+        if tool.reads_only and (verdict := judge({"strict": POLICIES["strict"]}, tool.spec.name, {}).verdict) != "allow"
+    }
+    assert asked == {}
 
 
 def test_the_strictest_rule_decides_and_is_named() -> None:

@@ -83,6 +83,22 @@ async def test_the_answer_counts(person: int, typed: str, text: str, *, allowed:
     assert (output.text, bool(inner.called)) == (text, allowed)
 
 
+@pytest.mark.parametrize(("typed", "asked"), [("y", 1), ("n", 0)])
+async def test_what_the_policy_asks_about_is_asked_once(person: int, typed: str, asked: int) -> None:
+    """Whatever was chosen at the start; a yes counts for this very call, once."""
+    tools = Writers({"run": answer("did it")})
+    approval = Approval("all" if typed == "n" else "edits", Screen(as_json=False))
+    os.write(person, f"{typed}\n".encode())
+    why_not = await approval.permits("run", '{"command": "ls"}', "it pushes")
+    assert bool(why_not) is (typed == "n")
+    if not why_not:
+        asking = Asking(tools, approval)
+        assert (await asking.call(1, 0, "run", '{"command": "ls"}')).text == "did it"
+        os.write(person, b"n\n")
+        assert (await asking.call(1, 1, "run", '{"command": "ls"}')).is_error
+    assert len(tools.called) == asked
+
+
 async def test_who_wants_the_end_is_not_waited_for(person: int) -> None:
     """A question that stands then is answered with no, and the thread of the loop is free."""
     tools = Writers({"run": answer("did it")})

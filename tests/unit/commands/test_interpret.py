@@ -6,7 +6,7 @@ from bot.commands.interpret import interpret
 from bot.commands.permissions import allowed, check
 from bot.domain.command import Command, Fix, Help, Status, Stop
 from bot.domain.refs import Actor, RepositoryRef, ThreadRef
-from bot.domain.trigger import Closed, Commented, Labelled, Trigger, TriggerContext, Unlabelled
+from bot.domain.trigger import Closed, Commented, Labelled, Pushed, Trigger, TriggerContext, Unlabelled
 from bot.errors import CommandError, NotAllowed
 from bot.github.base import Permission
 
@@ -38,6 +38,7 @@ def said(text: str, actor: Actor | None = ADA, *, via_app: bool = False) -> Comm
         (Unlabelled(context(), "bug"), None),
         (Closed(context()), Stop()),
         (Closed(context(None)), Stop()),
+        (Pushed(context(), "c0ffee", "beef"), None),
         (said("/agent fix it"), Fix("it")),
         (said("/agent help"), Help()),
         (said("/agent status"), Status()),

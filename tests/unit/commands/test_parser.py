@@ -143,12 +143,24 @@ def test_the_text_is_the_rest(words: str) -> None:
 
 def test_each_command_of_the_catalogue_is_known() -> None:
     """And its usage parses."""
-    found: list[Command | None] = [parse(f"/agent {entry.name} Yes.") for entry in catalogue.CATALOGUE]
+    needed = {"approve": "1a2b3c4d", "budget": "2", "model": "openai:x"}
+    found: list[Command | None] = [
+        parse(f"/agent {entry.name} {needed.get(entry.name, 'Yes.')}") for entry in catalogue.CATALOGUE
+    ]
     assert None not in found
     assert len({type(command) for command in found}) == len(found)
     assert [usage for usage, _ in catalogue.usages("/x")] == [
         "/x fix [--model NAME] [text]",
-        "/x answer [text]",
+        "/x plan [text]",
+        "/x approve [HASH | always PATTERN]",
+        "/x deny [HASH] [reason]",
+        "/x ask <question>",
+        "/x answer <text>",
+        "/x retry [--fresh]",
+        "/x update",
+        "/x check",
+        "/x budget <usd>",
+        "/x model <name>",
         "/x status",
         "/x stop",
         "/x help",

@@ -41,19 +41,23 @@ MESSAGES = st.builds(Message, ROLES, st.lists(PARTS, max_size=6).map(tuple))
 SECONDS = st.floats(0, 1e6)
 
 
+_OBJECTS = st.dictionaries(TEXTS, TEXTS | st.booleans())
+_KINDS: Sequence[tuple[Any, st.SearchStrategy[Any]]] = (
+    (float, SECONDS),
+    (float | None, st.none() | SECONDS),
+    (Sequence[Mapping[str, object]], st.lists(_OBJECTS)),
+    (Sequence[Mapping[str, object]] | None, st.none() | st.lists(_OBJECTS)),
+    (Mapping[str, object] | None, st.none() | _OBJECTS),
+    (Sequence[str], st.lists(TEXTS)),
+)
+
+
 def _strategy(hint: Any) -> st.SearchStrategy[Any]:  # Any: a type hint
-    """Make values of a field's kind; no fact holds what is no number."""
-    if hint is float:
-        return SECONDS
-    if hint == float | None:
-        return st.none() | SECONDS
-    if get_origin(hint) is Mapping:
+    """Make values of a field's kind; no fact holds what is no number, nor what is no JSON."""
+    known = next((made for kind, made in _KINDS if hint == kind), None)
+    if known is None and get_origin(hint) is Mapping:
         return st.dictionaries(TEXTS, TEXTS)
-    if hint == Sequence[Mapping[str, object]] | None:
-        return st.none() | st.lists(st.dictionaries(TEXTS, TEXTS | st.booleans()))
-    if hint == Sequence[str]:
-        return st.lists(TEXTS)
-    return st.from_type(hint)
+    return st.from_type(hint) if known is None else known
 
 
 FACTS: st.SearchStrategy[Any] = st.one_of(

@@ -93,7 +93,9 @@ async def test_a_whole_conversation(world: World, github: GitHubClient) -> None:
     world.hub.commit_files(world.repository, world.ada, "agent/1-x", {"README.md": "# Better\n"})
     pull = await github.open_pull(world.ref, head="agent/1-x", base="main", title="T", body="B", draft=True)
     assert (pull.draft, pull.head_branch, pull.head_repository_id) == (True, "agent/1-x", world.repository.id)
-    assert (await github.update_pull(world.ref, pull.number, body="C")).body == "C"
+    edited = await github.update_pull(world.ref, pull.number, body="C")
+    assert (edited.body, edited.title) == ("C", pull.title)
+    assert (await github.update_pull(world.ref, pull.number, body="C", title="Another")).title == "Another"
     assert await github.find_pull(world.ref, "agent/1-x") == await github.pull(world.ref, pull.number)
     with pytest.raises(Conflict):
         await github.open_pull(world.ref, head="agent/1-x", base="main", title="T", body="B", draft=True)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.github import markers
 from bot.github.markers import find, make, strip
 
 TASK = "0123456789abcdef" * 2
@@ -57,3 +58,12 @@ def test_stripping_leaves_no_marks(text: str) -> None:
     assert find(stripped, KEY) is None
     assert strip(stripped) == stripped
     find(text, KEY)
+
+
+def test_the_last_mark_is_read_as_it_stands() -> None:
+    """Ours or not; what only looks like one is none."""
+    first, second = markers.make("0a" * 16, "review.1", b"k"), markers.make("0a" * 16, "review.2", b"k")
+    assert markers.last(f"Hello\n{first}\n> {second}\n") == second
+    assert markers.last(f"Hello {first}") == first
+    assert markers.last(second.replace("review.2", "Review!")) is None
+    assert markers.last("") is None

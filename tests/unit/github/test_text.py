@@ -25,6 +25,10 @@ PIECES = st.lists(
             "--",
             "[",
             "]",
+            "(",
+            ")",
+            ":",
+            "www.",
             "&",
             "#64;",
             "commat;",
@@ -83,6 +87,20 @@ PIECES = st.lists(
         "closes https://github.com/ada/engine/issues/1",
         "closes **#1**",
         "fixes\n#1",
+        "see https://evil.example/x and HTTP://evil.example",
+        "www.evil.example, _WWW.evil.example",
+        "[l](http://evil.example)",
+        "[l](//evil.example)",
+        "[l](/\\evil.example)",
+        "[l](http:evil.example)",
+        "[l](http\\://evil.example)",
+        "[l](http&colon;evil.example)",
+        "[l](<//evil.example>)",
+        "[l](\n//evil.example)",
+        '[l](src/app.py "title")',
+        "[l]\n\n[l]: //evil.example",
+        "[a\nb]\n\n> [a\nb]:\n  http:evil.example",
+        "<https://evil.example>",
     ],
 )
 def test_power_is_taken_and_words_are_kept(hostile: str) -> None:
@@ -93,6 +111,7 @@ def test_power_is_taken_and_words_are_kept(hostile: str) -> None:
     assert not re.search(
         r"\b(close[sd]?|fix(e[sd])?|resolve[sd]?)\b[\s:*]*(#|GH-|https?:|[\w/]+#)", harmless, re.IGNORECASE
     )
+    assert not re.search(r"://|www\.|\]:|\]\((?![\w/#])|\]\(//|\]\([^)]*[:\\&\s]", harmless, re.IGNORECASE)
     seen = harmless.replace("\u200b", "").replace("&amp;", "&")
     assert seen == text.clean(hostile).replace("\u200b", "")
 
@@ -108,7 +127,9 @@ def test_power_is_taken_and_words_are_kept(hostile: str) -> None:
         "prefix #1 and enclose #2",
         "&lt;T&gt;",
         "wow!",
-        "[link](https://example.com)",
+        "[file](src/app.py#L3), [top](/docs) and [part](#part)",
+        "[x] done",
+        "twice: once // and 3:1",
     ],
 )
 def test_plain_words_stay(harmless: str) -> None:
@@ -122,7 +143,7 @@ def test_neutralising_twice_is_as_once(words: str) -> None:
     """And it never fails, also where pieces that are taken out let others meet."""
     once = text.neutralise(words)
     assert text.neutralise(once) == once
-    assert not re.search(r"@[A-Za-z0-9_\-]|!\[|<[A-Za-z/!?]|[\x00-\x08\x1b\u202e]", once)
+    assert not re.search(r"@[A-Za-z0-9_\-]|!\[|<[A-Za-z/!?]|[\x00-\x08\x1b\u202e]|://|\]:|\]\(//", once)
     commit = text.neutralise_commit(words)
     assert text.neutralise_commit(commit) == commit
 
@@ -230,7 +251,10 @@ def test_a_commit_message_signs_for_nobody() -> None:
     assert made.endswith("end")
 
 
-@pytest.mark.parametrize("piece", ["@a", "closes ", "<", "/a\n", "> ", "&#", "```\n", "a/", "[skip ", "\x1b["])
+PIECE_OF_MANY = ["@a", "closes ", "<", "/a\n", "> ", "&#", "```\n", "a/", "[skip ", "\x1b[", "](", "](a", "://", "www."]
+
+
+@pytest.mark.parametrize("piece", PIECE_OF_MANY)
 def test_hostile_text_takes_no_time(piece: str) -> None:
     """Linear in the length: 64 KiB within the time that the whole suite has for one test."""
     words = piece * (65_536 // len(piece))

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.command import Fix
+from bot.domain.task import PlanAs
+from bot.errors import RepositoryConfigError
 from bot.settings.catalogue import default_model
 from bot.settings.record import settings_from_data, settings_to_data
-from bot.settings.repository import Check, RepositoryLimits, RepositorySettings, Setup
+from bot.settings.repository import Check, RepositoryLimits, RepositorySettings, Setup, parse_repository
 from bot.settings.resolve import RunMemory, resolve
 from bot.settings.server import LimitsSection, ModelsSection, PullSection, SandboxSection, ServerSettings
 
@@ -21,6 +23,7 @@ TURNS = st.integers(1, 200)
 TOKENS = st.integers(1000, 10_000_000)
 NAMES = st.sampled_from(["python", "node", "mirror.example", "*.example"])
 AMOUNT = st.floats(0.01, 500)
+READY = st.sampled_from(["auto", "never"])
 
 
 @st.composite
@@ -31,7 +34,8 @@ def servers(draw: st.DrawFn) -> ServerSettings:
     )
     models = ModelsSection(act=draw(MODELS), plan=draw(st.none() | MODELS), allowed=draw(PATTERNS))
     mode = draw(st.sampled_from(["auto", "plan", "act"]))
-    return ServerSettings(limits=limits, models=models, mode=mode, pull=PullSection(draft=draw(st.booleans())))
+    pull = PullSection(draft=draw(st.booleans()), ready=draw(READY))
+    return ServerSettings(limits=limits, models=models, mode=mode, pull=pull)
 
 
 @st.composite
@@ -55,7 +59,9 @@ def repositories(draw: st.DrawFn) -> RepositorySettings:
         memory=draw(st.sampled_from(["off", "read", "write"])),
         memory_folder=draw(st.sampled_from(["memory-bank", "docs/notes"])),
         parallel_commands=maybe(st.booleans()),
+        plan_as=maybe(st.sampled_from(["comment", "pull"])),
         draft=maybe(st.booleans()),
+        ready=maybe(READY),
     )
 
 
@@ -68,7 +74,7 @@ def test_never_looser_than_the_operator(
 ) -> None:
     """Whatever a repository and a command say, no limit is above the operator's, nor a model outside of their list."""
     run = resolve(server, repository, command)
-    for key in LimitsSection.model_fields:
+    for key in LimitsSection.model_fields.keys() - {"budget_usd"}:
         value, ceiling = getattr(run.limits, key), getattr(server.limits, key)
         assert value <= ceiling
         asked = getattr(repository.limits, key, None) if repository else None
@@ -76,6 +82,7 @@ def test_never_looser_than_the_operator(
     allowed = (server.models.act, server.models.plan or "", *server.models.allowed)
     assert any(fnmatch.fnmatchcase(run.model, pattern) for pattern in allowed)
     assert run.draft >= server.pull.draft
+    assert (run.ready == "never") == ("never" in {server.pull.ready, repository.ready if repository else None})
     assert all(check.timeout_s <= max(1, server.limits.minutes * 60) for check in run.checks)
 
 
@@ -90,6 +97,7 @@ def test_what_is_not_applied_is_said(
         wish = getattr(repository.limits, key)
         applied = wish is None or getattr(run.limits, key) == wish
         assert applied != (f"`limits.{key}:" in ignored)
+    assert ("`ready: auto`" in ignored) == (repository.ready == "auto" and server.pull.ready == "never")
     assert ("`draft: false`" in ignored) == (repository.draft is False and server.pull.draft)
     last_wish = (command.model if command else None) or repository.model
     if last_wish and run.model != last_wish:
@@ -236,3 +244,64 @@ def test_a_record_without_side_by_side_is_an_earlier_versions() -> None:
     data = settings_to_data(resolve(ServerSettings(), None))
     del data["parallel_commands"]
     assert settings_from_data(data).parallel_commands is False
+
+
+@pytest.mark.parametrize(
+    ("operator", "repository", "names"),
+    [
+        ("default", None, ("default",)),
+        ("default", "strict", ("default", "strict")),
+        ("strict", None, ("strict",)),
+        ("strict", "strict", ("strict",)),
+        ("./own.yaml", "strict", ("default", "strict")),
+    ],
+)
+def test_a_repository_only_adds_to_the_policy(operator: str, repository: str | None, names: tuple[str, ...]) -> None:
+    """Its rules and its wish stand beside what the operator has, and survive the record."""
+    rule = {"tool": "run", "command": ["make", ["a", "b*"]], "verdict": "ask", "why": "it deploys"}
+    kept = RepositorySettings.model_validate(
+        {"version": 1, "policy": repository, "rules": [rule], "require_approvals": 2}
+    )
+    run = resolve(ServerSettings(policy=operator, require_approvals=3), kept)
+    assert run.policy.names == names
+    assert [one.rule().command for one in run.policy.rules] == [(("make",), ("a", "b*"))]
+    assert run.policy.approvals == 3
+    assert resolve(ServerSettings(), kept).policy.approvals == 2
+    assert settings_from_data(json.loads(json.dumps(settings_to_data(run)))) == run
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("{tool: run, command: [a], verdict: allow, why: x}", "`rules[0].verdict`: input should be 'ask' or 'deny'"),
+        ("{tool: run, command: ['/a+/'], verdict: ask, why: x}", "may not be a regular expression here: write a glob"),
+        ("{tool: read, path: '/(a+)+/', verdict: deny, why: x}", "may not be a regular expression here: write a glob"),
+        ("{tool: read, command: [a], verdict: deny, why: x}", "only a rule about `run` alone"),
+    ],
+)
+def test_a_repositorys_rules_only_tighten(rule: str, said: str) -> None:
+    """Nothing that allows, and no regular expressions, which could take for ever."""
+    with pytest.raises(RepositoryConfigError) as caught:
+        parse_repository(f"version: 1\nrules:\n  - {rule}\n")
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("operator", "repository", "applied", "origin"),
+    [
+        ("comment", None, "comment", "default"),
+        ("pull", None, "pull", "operator"),
+        ("comment", "pull", "pull", "repository"),
+        ("pull", "comment", "comment", "repository"),
+    ],
+)
+def test_a_repository_chooses_how_plans_are_put(
+    operator: PlanAs, repository: PlanAs | None, applied: PlanAs, origin: str
+) -> None:
+    """Either way people decide alike, so nothing is loosened."""
+    run = resolve(ServerSettings(plan_as=operator), RepositorySettings(version=1, plan_as=repository))
+    assert (run.plan_as, run.origins["plan_as"], run.ignored) == (applied, origin, ())
+    assert settings_from_data(json.loads(json.dumps(settings_to_data(run)))) == run
+    earlier = settings_to_data(run)
+    del earlier["plan_as"]
+    assert settings_from_data(earlier).plan_as == "comment"

@@ -45,6 +45,7 @@ class Changes(TypedDict, total=False):
     installation_id: int | None
     base_branch: str
     pull_number: int | None
+    commanded: bool
 
 
 REPOSITORY = RepositoryRef(5_000_000_000, "octo/garden", "main", private=True)

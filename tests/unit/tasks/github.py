@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from bot.domain.ci import CiCheck
 from bot.domain.refs import Actor, RepositoryRef
 from bot.errors import Conflict, NotFound
-from bot.github.base import Comment, GitHub, Issue, Permission, Pull, Reaction
+from bot.github.base import CheckRun, Comment, GitHub, Issue, Permission, Pull
+from bot.github.reviews import Reaction
+from tests.unit.tasks.reviews import MemoryReviews
 
 US = Actor(900, "wright[bot]", is_bot=True)
 REPOSITORY = RepositoryRef(5_000_000_000, "octo/garden", "main", private=True)
@@ -20,17 +23,27 @@ class MemoryGitHub:
     repositories: dict[int, RepositoryRef] = field(default_factory=lambda: {REPOSITORY.id: REPOSITORY})
     files: dict[str, bytes] = field(default_factory=dict)
     """On the default branch."""
+    commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """What others hold, by commit."""
     pulls: dict[int, Pull] = field(default_factory=dict)
     threads: dict[int, list[Comment]] = field(default_factory=dict)
     reactions: list[tuple[int, int | None, Reaction]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     faults: dict[str, list[Exception]] = field(default_factory=dict)
     """By the method's name: raised by its next calls, one each."""
+    own_checks: dict[tuple[str, str, str], CheckRun] = field(default_factory=dict)
+    """By commit, name and external id."""
+    ci: dict[str, list[CiCheck]] = field(default_factory=dict)
+    """What others say, by commit."""
+    logs: dict[int, str] = field(default_factory=dict)
     rival: Pull | None = None
     """A pull request that somebody opens just before us."""
     drafts: bool = True
     """Whether drafts are allowed."""
     _next: int = 100
+
+    def __post_init__(self) -> None:
+        self.reviews = MemoryReviews(US, self._call)
 
     def _call(self, name: str) -> None:
         self.calls.append(name)
@@ -100,10 +113,10 @@ class MemoryGitHub:
         self.pulls[made.number] = made
         return made
 
-    async def update_pull(self, repository: RepositoryRef, number: int, *, body: str) -> Pull:
-        """Replace its text."""
+    async def update_pull(self, repository: RepositoryRef, number: int, *, body: str, title: str | None = None) -> Pull:
+        """Replace its text, and its title where one is given."""
         self._call("update_pull")
-        self.pulls[number] = replace(self.pulls[number], body=body)
+        self.pulls[number] = replace(self.pulls[number], body=body, title=title or self.pulls[number].title)
         return self.pulls[number]
 
     async def comments(self, repository: RepositoryRef, number: int) -> Sequence[Comment]:
@@ -133,15 +146,34 @@ class MemoryGitHub:
             self.reactions.append((number, comment_id, content))
 
     async def read_file(self, repository: RepositoryRef, path: str, ref: str) -> bytes | None:
-        """Read a file of the default branch."""
+        """Read a file of the default branch, or of a commit."""
         self._call("read_file")
-        return self.files.get(path) if ref == repository.default_branch else None
+        return self.files.get(path) if ref == repository.default_branch else self.commits.get(ref, {}).get(path)
+
+    async def put_check(self, repository: RepositoryRef, check: CheckRun) -> int:
+        """Keep our check as it is now."""
+        self._call("put_check")
+        key = (check.head_sha, check.name, check.external_id)
+        self.own_checks[key] = check
+        return [*self.own_checks].index(key) + 1
+
+    async def ci_status(self, repository: RepositoryRef, ref: str) -> Sequence[CiCheck]:
+        """List what is said of a commit."""
+        self._call("ci_status")
+        return self.ci.get(ref, [])
+
+    async def ci_log(self, repository: RepositoryRef, job_id: int) -> str:
+        """Return a job's log."""
+        self._call("ci_log")
+        if job_id not in self.logs:
+            raise NotFound("there is no log", status=404)
+        return self.logs[job_id]
 
     async def clone_url(self, repository: RepositoryRef) -> str:
         """Return a URL."""
         return f"https://hub/{repository.full_name}.git"
 
-    async def git_token(self, repository: RepositoryRef) -> str:
+    async def git_token(self, repository: RepositoryRef, *, workflows: bool = False) -> str:
         """Return a token."""
         return "ghs_made_up"
 

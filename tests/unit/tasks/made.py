@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import cast
 
 from bot.agent.context.window import Window
+from bot.agent.policy import load
+from bot.domain.changes import FileChange
+from bot.domain.merging import Conflict, Merged, PutOn
 from bot.domain.messages import Message, Part, Prompt, Reply, TextPart, ToolCall, Usage
 from bot.domain.task import Run, Task
-from bot.errors import BranchMoved, RepositoryRefused, ToolError
+from bot.errors import BranchMoved, RepositoryRefused, ToolError, WorkspaceError
 from bot.llm.base import Model, OnText
 from bot.llm.meter import Metered
 from bot.sandbox.base import Access, Change, Entry, ExecResult, FileContent, Hit, Level, Sandbox
 from bot.settings.resolve import RunSettings
 from bot.settings.server import ServerSettings
 from bot.store.base import DeliveryStore, NewRequest, TaskStore
-from bot.tasks.desk import Desk, Publisher, Shelter
+from bot.tasks.desk import Desk, Permits, Publisher, Shelter
 from bot.tasks.engines.base import Step
 from bot.tasks.engines.inline import InlineEngine
 from bot.tasks.lease import Lease
@@ -25,10 +28,10 @@ from bot.tasks.on_github import GitHubPublisher
 from bot.tasks.recorder import Recorder
 from bot.tasks.scene import Scene
 from bot.tasks.steps import Steps
-from bot.tools.base import FileLedger, Tool, ToolContext, Toolset
+from bot.tools.base import Ci, FileLedger, Tool, ToolContext, Toolset
 from bot.tools.standard import standard_tools
 from bot.tools.toolset import StandardToolset
-from bot.workspace.base import DiffStat, Identity, Opened, Origin
+from bot.workspace.base import Credentials, DiffStat, Identity, Opened, Origin
 from bot.workspace.prepared import PreparedFolders
 from tests.unit.store.made import request
 from tests.unit.tasks.github import MemoryApp, MemoryGitHub
@@ -37,6 +40,7 @@ START = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 FILES = {"rose.txt": b"dry\n"}
 
 SHELTER = Shelter("bubblewrap", shell=True)
+POLICIES = load()
 
 
 @dataclass
@@ -74,6 +78,8 @@ class Bench:
         self._copy = copy
         self._commands = commands
         self.closed = False
+        self.careful = False
+        """Whether a file is only replaced by who knows it, as in a real one."""
 
     async def run(self, command: str, *, timeout_s: float, cwd: str = ".", output_chars: int = 16_000) -> ExecResult:
         """Run a known command; an unknown one is not found."""
@@ -93,6 +99,9 @@ class Bench:
 
     async def replace(self, path: str, data: bytes, *, expected_sha256: str | None) -> FileContent:
         """Write a file."""
+        there = self._copy.files.get(path)
+        if self.careful and expected_sha256 != (None if there is None else hashlib.sha256(there).hexdigest()):
+            raise ToolError(f"stale: {path}")
         self._copy.shop.log.append(f"write {path}")
         self._copy.files[path] = data
         return FileContent(data, len(data), 0o644, hashlib.sha256(data).hexdigest())
@@ -164,10 +173,30 @@ class Copy:
             files |= {path: data for path, data in before.items() if path.startswith(f"{without}/")}
         if files == before:
             return None
-        return self.shop.keep(files, author.name, message, at, parent)
+        made = self.shop.keep(files, author.name, message, at, parent)
+        self.shop.parents[made] = parent
+        self.shop.signed[made] = (author.name, message, at)
+        return made
 
-    async def push(self, commit: str, branch: str, *, expected: str | None) -> None:
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """All is taken in but what the shop says."""
+        return self.shop.left_out
+
+    async def changes(self, base: str, commit: str) -> tuple[Sequence[FileChange], int]:
+        """List what differs; all are plain files."""
+        before, after = self.shop.commits[base], self.shop.commits[commit]
+        paths = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+        modes = [(path, 0o100644 * (path in before), 0o100644 * (path in after)) for path in paths]
+        held = [(before.get(path, b""), after.get(path, b"")) for path in paths]
+        rows = zip(modes, held, strict=True)
+        return [FileChange(*row, len(data), "", _hash(data), _hash(was)) for row, (was, data) in rows], len(before)
+
+    async def push(
+        self, commit: str, branch: str, *, expected: str | None, credentials: Credentials | None = None
+    ) -> None:
         """Move a remote branch."""
+        self.shop.log.append(f"push {branch}{' with other credentials' if credentials else ''}")
         stands = self.shop.branches.get(branch)
         if stands == commit:
             return
@@ -206,6 +235,73 @@ class Copy:
         """List the files of a name as of a commit."""
         return frozenset(path for path in self.shop.commits[commit] if path.rpartition("/")[2] == name)
 
+    async def tree_of(self, commit: str) -> str:
+        """Name the files of a commit."""
+        tree = _hash(sorted(self.shop.commits[commit].items()))
+        self.shop.trees[tree] = self.shop.commits[commit]
+        return tree
+
+    async def mixed(self, commit: str, other: str, paths: Sequence[str], at: datetime) -> str:
+        """Keep the files of a commit, with some of another's."""
+        files, others = dict(self.shop.commits[commit]), self.shop.commits[other]
+        for path in paths:
+            files.pop(path, None)
+            if path in others:
+                files[path] = others[path]
+        return self.shop.keep(files, "mixed", commit, at)
+
+    async def with_file(
+        self, commit: str, path: str, data: bytes | None, author: Identity, at: datetime, message: str
+    ) -> str:
+        """Keep the files of a commit, with another one or without it."""
+        files = {name: held for name, held in self.shop.commits[commit].items() if name != path}
+        made = self.shop.keep(files if data is None else files | {path: data}, "file", commit, at, message)
+        self.shop.parents[made] = commit
+        return made
+
+    async def merge(self, ours: str, theirs: str) -> Merged:
+        """Join file by file; what both sides changed is in conflict and holds both."""
+        lines = [self.shop.history(one) for one in (ours, theirs)]
+        common = next((one for one in lines[0] if one in lines[1]), None)
+        if common is None:
+            raise WorkspaceError("nothing in common")
+        base, mine, other = (self.shop.commits[one] for one in (common, ours, theirs))
+        files, conflicts = dict[str, bytes](), []
+        for path in sorted({*base, *mine, *other}):
+            was, here, there = base.get(path), mine.get(path), other.get(path)
+            if here not in {was, there} and there != was:
+                conflicts.append(Conflict(path, "lines" if here and there else "deleted"))
+                texts = [text or b"" for text in (here, was, there)]
+                marks = [f"<<<<<<< {ours}\n".encode(), b"||||||| 1\n", b"=======\n", f">>>>>>> {theirs}\n".encode()]
+                files[path] = b"".join([marks[0], texts[0], marks[1], texts[1], marks[2], texts[2], marks[3]])
+            elif (kept := there if here == was else here) is not None:
+                files[path] = kept
+        tree = _hash(sorted(files.items()))
+        self.shop.trees[tree] = files
+        return Merged(tree, conflicts, there=theirs in lines[0])
+
+    async def joined(self, tree: str, parents: Sequence[str], author: Identity, at: datetime, message: str) -> str:
+        """Keep the files of a tree as a commit."""
+        made = self.shop.keep(self.shop.trees[tree], author.name, parents, at, message)
+        self.shop.parents[made], self.shop.also[made] = parents[0], list(parents[1:])
+        return made
+
+    async def put_on(self, commit: str, head: str, *, since: str) -> PutOn | None:
+        """Put the same change on another commit, unless somebody did."""
+        shop = self.shop
+        if since not in shop.history(head):
+            return None
+        others = [one for one in shop.history(head) if one not in shop.history(since)]
+        for place, one in enumerate(others):
+            if shop.signed.get(one) == shop.signed[commit]:
+                return PutOn(one, len(others) - place - 1, there=True)
+        merged = await self.merge(head, commit)
+        if merged.conflicts:
+            return None
+        made = shop.keep(shop.trees[merged.tree], shop.signed[commit], head)
+        shop.parents[made], shop.signed[made] = head, shop.signed[commit]
+        return PutOn(made, len(others), there=False)
+
     async def close(self) -> None:
         """Note it."""
         self.closed = True
@@ -216,11 +312,19 @@ class Shop:
 
     def __init__(self, files: dict[str, bytes] | None = None) -> None:
         self.commits: dict[str, dict[str, bytes]] = {}
+        self.parents: dict[str, str] = {}
+        """Of the commits that were made on top of another one."""
+        self.also: dict[str, list[str]] = {}
+        """Further parents."""
+        self.signed: dict[str, tuple[str, str, datetime]] = {}
+        """Author, message and date of commits of work."""
+        self.trees: dict[str, dict[str, bytes]] = {}
         self.branches = {"main": self.keep(files or FILES, "first")}
         self.opened: list[tuple[str, str | None]] = []
         self.forgotten: list[str] = []
         self.log: list[str] = []
         self.place = Path("/nowhere")
+        self.left_out: dict[str, str] = {}
 
     def keep(self, files: dict[str, bytes], *facts: object) -> str:
         """Keep a commit."""
@@ -228,11 +332,28 @@ class Shop:
         self.commits[sha] = dict(files)
         return sha
 
+    def history(self, commit: str) -> list[str]:
+        """List a commit and all that it stands on, nearest first."""
+        found = [commit]
+        for one in found:
+            above = [*filter(None, [self.parents.get(one)]), *self.also.get(one, ())]
+            found.extend(parent for parent in above if parent not in found)
+        return found
+
+    def theirs(self, branch: str, **files: bytes) -> str:
+        """Let a person push to a branch; underscores stand for dots."""
+        head = self.branches[branch]
+        changed = {name.replace("_", "."): data for name, data in files.items()}
+        made = self.keep(self.commits[head] | changed, "theirs", head)
+        self.parents[made] = head
+        self.branches[branch] = made
+        return made
+
     async def open(self, task_id: str, origin: Origin, branch: str, *, commit: str | None = None) -> Opened:
         """Make a copy of a commit or of a branch."""
         self.opened.append((branch, commit))
         stands = commit or self.branches[branch]
-        return Opened(Copy(self, dict(self.commits[stands])), self.branches[branch], 1, None)
+        return Opened(Copy(self, dict(self.commits[stands])), stands, 1, None)
 
     async def remote_head(self, task_id: str, origin: Origin, branch: str) -> str | None:
         """Say where a branch stands."""
@@ -244,9 +365,9 @@ class Shop:
             raise RepositoryRefused(f"the repository has no branch `{branch}`")
         return self.branches[branch]
 
-    async def forget(self, task_id: str) -> None:
+    async def forget(self, task_id: str, *, but_commits: bool = False) -> None:
         """Note it."""
-        self.forgotten.append(task_id)
+        self.forgotten.append(f"{task_id} but commits" if but_commits else task_id)
 
 
 class Script:
@@ -314,7 +435,7 @@ class World:
     clock: Clock = field(default_factory=Clock)
     github: MemoryGitHub = field(default_factory=MemoryGitHub)
     shop: Shop = field(default_factory=Shop)
-    settings: ServerSettings = field(default_factory=lambda: ServerSettings(mode="act"))
+    settings: ServerSettings = field(default_factory=lambda: ServerSettings(mode="act", independent_review=False))
     commands: dict[str, Callable[[Copy], Awaitable[ExecResult] | ExecResult]] = field(default_factory=dict)
     programs: Sequence[str] = ("git",)
     price: float | None = 0.25
@@ -323,6 +444,8 @@ class World:
     accesses: list[Access] = field(default_factory=list)
     environments: PreparedFolders | None = None
     shelter: Shelter = SHELTER
+    permits: Permits | None = None
+    careful: bool = False
 
     def desk(self, model: Model, publisher: Publisher | None = None) -> Desk:
         """Make a fresh desk, as each life of a process has one."""
@@ -330,14 +453,15 @@ class World:
         async def sandbox(opened: Opened, access: Access) -> Sandbox:
             self.accesses.append(access)
             bench = Bench(cast("Copy", opened.workspace), self.commands, self.programs)
+            bench.careful = self.careful
             self.benches.append(bench)
             return bench
 
         def tools(_: RunSettings) -> Sequence[Tool]:
             return standard_tools()
 
-        def bind(chosen: Sequence[Tool], place: Sandbox, ledger: FileLedger) -> Toolset:
-            return StandardToolset(chosen, ToolContext(place, ledger))
+        def bind(chosen: Sequence[Tool], place: Sandbox, ledger: FileLedger, ci: Ci | None) -> Toolset:
+            return StandardToolset(chosen, ToolContext(place, ledger, ci))
 
         return Desk(
             store=self.store,
@@ -350,6 +474,8 @@ class World:
             model=lambda name, tell, meter: Metered(model, meter),
             window=lambda name: self.window,
             price_usd=lambda name, usage: self.price,
+            policies=POLICIES,
+            permits=self.permits,
             environments=self.environments,
             clock=self.clock,
         )
@@ -373,8 +499,8 @@ class World:
         return accepted.task, taken
 
     def request(self, key: str, **changes: object) -> NewRequest:
-        """Make a request of issue 7."""
-        return request(key, **changes)  # type: ignore[arg-type]
+        """Make a request of issue 7: a command where it has a comment, else a label."""
+        return request(key, commanded=changes.get("comment_id") is not None, **changes)  # type: ignore[arg-type]
 
     async def scene(self, task: Task, one: Run, step: Step, model: Model | None = None) -> Scene:
         """Make what one life of a run shares."""

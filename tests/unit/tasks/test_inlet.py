@@ -10,7 +10,8 @@ import pytest
 from bot.errors import BotError, Forbidden, GitHubUnavailable, RateLimited
 from bot.store.base import Accepted, Delivery
 from bot.tasks.inlet import AT_ONCE, FIRST_WAIT_S, TRIES, Inlet
-from bot.tasks.intake import Handled, Intake
+from bot.tasks.intake import Intake
+from bot.tasks.orders import Handled
 from tests.unit.tasks.made import START, World
 
 

@@ -14,7 +14,8 @@ from bot.github.base import Permission
 from bot.settings.server import ServerSettings
 from bot.store.base import Delivery
 from bot.tasks.before import left_open
-from bot.tasks.intake import Handled, Intake
+from bot.tasks.intake import Intake
+from bot.tasks.orders import Handled
 from tests.unit.tasks.github import REPOSITORY, MemoryApp, pull
 from tests.unit.tasks.made import START, World
 
@@ -60,14 +61,15 @@ class Door:
         self, text: str, *, number: int = 7, person: object = FLORA, pr: bool = False, **more: object
     ) -> Handled:
         """Let somebody comment; each comment has an id of its own."""
-        ident = next(IDS)
+        comment = {"id": next(IDS), "body": text, "user": person}
+        return await self.play_comment(comment, number=number, person=person, pr=pr, **more)
+
+    async def play_comment(
+        self, comment: object, *, number: int = 7, person: object = FLORA, pr: bool = False, **more: object
+    ) -> Handled:
+        """Deliver a comment."""
         return await self.play(
-            "issue_comment",
-            action="created",
-            sender=person,
-            issue=issue(number, pr=pr),
-            comment={"id": ident, "body": text, "user": person},
-            **more,
+            "issue_comment", action="created", sender=person, issue=issue(number, pr=pr), comment=comment, **more
         )
 
     async def label(

@@ -1,6 +1,7 @@
 """A plan before the work, and what people are asked: who waits, what goes on, and what a death in between changes."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ import pytest
 from bot.agent.modes import ACT, PLAN
 from bot.domain.events import PlanProposed, QuestionAsked, RunStarted
 from bot.domain.messages import Message, Prompt, Reply, ToolCall, ToolResult
+from bot.domain.proposal import Sheet
 from bot.domain.task import Mode, Run, Task
 from bot.llm.base import OnText
 from bot.settings.server import LimitsSection, ModelsSection, ServerSettings
@@ -61,7 +63,7 @@ async def test_under_auto_the_plan_is_posted_and_the_work_goes_on(world: World) 
     assert (await ended(world, task)).outcome == "done"
     assert [prompt.system for prompt in script.prompts] == [PLAN.system] * 2 + [ACT.system] * 3
     offered = [{tool.name for tool in prompt.tools} for prompt in script.prompts]
-    assert offered[0] == {"list", "read", "search", "propose_plan"}
+    assert offered[0] == {"ci_logs", "ci_status", "list", "read", "search", "propose_plan"}
     assert "propose_plan" not in offered[-1]
     assert {"ask_person", "edit", "finish", "write"} <= offered[-1]
     [first] = script.prompts[2].messages
@@ -99,7 +101,7 @@ async def test_a_plan_changes_nothing(world: World, name: str) -> None:
     [refused] = script.prompts[2].messages[-1].parts
     assert isinstance(refused, ToolResult)
     assert refused.is_error
-    assert "is not offered here; the tools are list, propose_plan, read, search" in refused.text
+    assert "is not offered here; the tools are ci_logs, ci_status, list, propose_plan, read, search" in refused.text
     assert (await ended(world, task)).outcome == "waiting"
     assert sorted(world.shop.branches) == ["main"]
     assert world.github.pulls == {}
@@ -126,7 +128,7 @@ async def test_a_plan_waits_where_people_have_to_decide(
     assert why in fact.reason
     progress, plan = world.github.bodies(7)
     assert progress.startswith("**A plan waits**.")
-    assert "**this plan waits for you.**" in plan
+    assert re.match(r"@flora: \*\*plan `[0-9a-f]{8}` waits for you\.\*\*", plan)
     assert all(why.split("`", maxsplit=1)[0] in body for body in (progress, plan))
     assert world.shop.forgotten == [task.id]
     _, further = await world.begin("second", comment_id=5, request="The red one.")
@@ -283,11 +285,11 @@ async def test_a_stop_from_before_a_plan_ends_the_run(world: World) -> None:
 class Slow(GitHubPublisher):
     """A publisher whose comment takes its time, in which somebody speaks who cannot have read it."""
 
-    async def propose(self, task: Task, run: Run, plan: PlanProposed) -> None:
+    async def propose(self, task: Task, run: Run, plan: PlanProposed, sheet: Sheet | None = None) -> None:
         """Let a command come in between."""
         accepted = await self._store.accept(request("between", comment_id=5, request="Hurry."), run.created_at)
         assert accepted.kind == "joined"
-        await super().propose(task, run, plan)
+        await super().propose(task, run, plan, sheet)
 
 
 async def test_a_command_from_while_the_plan_was_posted_plans_again(world: World) -> None:
@@ -387,7 +389,9 @@ class Present(GitHubPublisher):
         self.lines = list(lines)
         self.asked: list[str] = []
 
-    async def propose(self, task: Task, run: Run, plan: PlanProposed) -> str | None:  # type: ignore[override]
+    async def propose(  # type: ignore[override]
+        self, task: Task, run: Run, plan: PlanProposed, sheet: Sheet | None = None
+    ) -> str | None:
         """Take the next line."""
         self.asked.append(plan.text)
         return self.lines.pop(0) if plan.waits else None

@@ -11,10 +11,13 @@ from bot.domain.events import (
     CheckFinished,
     CheckPhase,
     CheckSkipped,
+    CommitMade,
+    DefinitionsChanged,
     Fact,
     ModelReplied,
     Notice,
     PlanProposed,
+    ProofRun,
     PullOpened,
     QuestionAsked,
     RunEvent,
@@ -24,11 +27,12 @@ from bot.domain.events import (
     RunStarted,
     SetupFinished,
     ToolFinished,
+    WorkspaceReady,
 )
 from bot.domain.plan import PlanItem
 from bot.domain.task import Outcome
-from bot.github.comments import SetupRow
-from bot.tasks.standing import line_of, progress_view, stand
+from bot.github.evidence import Counted, FindingRow, ProofRow, SetupRow
+from bot.tasks.standing import _LINES, line_of, progress_view, stand
 
 SETUP = SetupFinished("node", "npm ci", 0, 2.5, cached=False)
 SKIPPED = CheckSkipped("tests", "make test", "the set-up failed")
@@ -48,7 +52,7 @@ def said(turn: int, price: float | None) -> ModelReplied:
 
 def check(phase: CheckPhase, code: int | None, name: str = "tests", commit: str = "a" * 40) -> CheckFinished:
     """Make a check's result."""
-    return CheckFinished(phase, name, "make test", code, 1.0, "", commit)
+    return CheckFinished(phase, name, "make test", code, 1.0, "", commit, tree=f"tree of {commit}")
 
 
 def ended(outcome: Outcome, reason: str = "") -> RunFinished:
@@ -100,8 +104,8 @@ def test_checks_stand_before_and_after() -> None:
     tests, lint = stand(events(*facts), 1).check_rows()
     assert tests.before is not None
     assert tests.after is not None
-    assert (tests.before.exit_code, tests.after.exit_code, tests.after.commit) == (1, None, "b" * 40)
-    assert lint.after is None
+    assert (tests.before.exit_code, tests.after.exit_code, tests.after.tree) == (1, None, f"tree of {'b' * 40}")
+    assert (tests.before.tests, lint.after) == (None, None)
 
 
 @pytest.mark.parametrize("outcome", ["failed", "stopped", "budget"])
@@ -159,7 +163,7 @@ def test_every_kind_of_fact_has_its_line() -> None:
     news += [plan, QuestionAsked("Which one?")]
     assert None not in [line_of(fact) for fact in news]
     assert line_of(said(1, None)) is None
-    assert len(KINDS) == 16
+    assert set(KINDS.values()) == set(_LINES)
 
 
 def test_a_set_up_has_its_line() -> None:
@@ -175,7 +179,7 @@ def test_a_set_up_has_its_line() -> None:
     ]
     standing = stand(events(STARTED, failed), 1)
     assert standing.timeline[-1].is_error
-    rows = progress_view(standing, marker="", word="/agent").setup
+    rows = progress_view(standing, marker="", word="/agent").evidence.setup
     assert rows == [SetupRow("node", "npm ci", 1, 2.5, cached=False, output="E404")]
     assert stand(events(STARTED), 1).setup_rows() == []
 
@@ -204,3 +208,67 @@ def test_a_skipped_check_is_no_failing_one() -> None:
     [row] = stand(events(check("before", 1), check("after", 0), replace(SKIPPED, phase="after")), 1).check_rows()
     assert row.before is not None
     assert row.after is None
+
+
+FINDING = {"path": "t.py", "line": 3, "kind": "skip", "words": "Test `a` is skipped."}
+CHANGED = DefinitionsChanged([FINDING], ["t.py"], ["t.py::b"])
+COMMIT = CommitMade("d" * 40, "Mend it", 1, 1, 0, same_tree_as="c" * 40)
+
+
+def test_evidence_is_of_the_work_that_was_judged_last() -> None:
+    """Rows of the base's definition and of the proof, what the checks became, and the commit that was checked."""
+    counted = replace(check("after", 0, commit="c" * 40), unit="tests", collected=3, passed=2, failed=0, skipped=1)
+    facts: list[Fact] = [WorkspaceReady("b", "e" * 40, 1), check("before", 1), counted, CHANGED, check("base", 1)]
+    facts += [check("proof", 1), ProofRun("shown", "tests"), COMMIT]
+    standing = stand(events(*facts, WorkspaceReady("b", "f" * 40, 1)), None)
+    seen = standing.evidence(())
+    [row] = seen.checks
+    assert [one and one.exit_code for one in (row.before, row.after, row.base, row.proof)] == [1, 0, 1, 1]
+    assert row.after is not None
+    assert row.after.tests == Counted("tests", 3, 2, 0, 1)
+    assert str(row.after.tests) == "2 passed, 1 skipped"
+    assert seen.findings == [FindingRow("t.py", 3, "Test `a` is skipped.")]
+    assert (seen.restored, seen.tests, seen.proof) == (["t.py"], ["t.py::b"], ProofRow("shown", "tests"))
+    assert (seen.base, seen.head, seen.tree) == ("e" * 40, "d" * 40, f"tree of {'c' * 40}")
+    again = replace(CHANGED, findings=[], restored=[], tests=[], complete=False)
+    [row] = (later := stand(events(*facts, again), None).evidence(())).checks
+    assert (row.base, row.proof, later.proof, later.findings) == (None, None, None, [])
+
+
+def test_checks_of_other_files_than_the_commits_have_no_tree() -> None:
+    """Where the commit holds other files than were checked, no tree is told as if it were the commit's."""
+    facts: list[Fact] = [check("after", 0, commit="c" * 40), replace(COMMIT, same_tree_as=None)]
+    assert stand(events(*facts), 1).evidence().tree == ""
+
+
+def test_what_the_work_does_to_its_checks_has_its_line() -> None:
+    """Findings and the verdict are news; that nothing was found is none."""
+    proofs = [ProofRun("shown", "tests"), ProofRun("green", "tests"), ProofRun("not run", "", "no test is new")]
+    facts: list[Fact] = [CHANGED, replace(CHANGED, findings=[]), *proofs]
+    assert [line_of(fact) for fact in facts] == [
+        "the work changes what its checks mean; places to look at: 1",
+        None,
+        "the new or changed tests fail on the old code and pass now",
+        "the new or changed tests pass on the old code too",
+        "no new test was run on the old code: no test is new",
+    ]
+    assert line_of(check("base", 1)) == "check tests with the base's definition: exit 1 in 1.0 s"
+
+
+def test_what_leaves_the_task_as_it_stands_is_no_part_of_its_work() -> None:
+    """A check and a question begin nothing, compare nothing, and are of their own run alone."""
+    work: list[Fact] = [RunQueued("maria", "Mend it", 0), WorkspaceReady("b", "c" * 40, 1), check("after", 0)]
+    aside: list[Fact] = [
+        RunQueued("maria", "", 0, "check"),
+        WorkspaceReady("b", "e" * 40, 1),
+        check("head", 1, commit="e" * 40),
+    ]
+    looked, done = events(*aside, run=1), events(*work, run=2)
+    assert stand([*looked, *done, *events(*aside, run=3)], None).evidence() == stand(done, None).evidence()
+    seen = stand([*looked, *done], 1).evidence()
+    assert (seen.alone, seen.head, seen.tree, seen.base) == (True, "e" * 40, f"tree of {'e' * 40}", "")
+    [row] = seen.checks
+    assert row.before is None
+    assert row.after is not None
+    assert row.after.exit_code == 1
+    assert line_of(check("head", 1)) == "check tests on the branch as it stands: exit 1 in 1.0 s"

@@ -6,11 +6,14 @@ from bot.domain.events import CommitMade
 from bot.domain.refs import Actor
 from bot.domain.task import Task
 from bot.errors import Forbidden, PushRejected
+from bot.sandbox.base import ExecResult
+from bot.tasks.decisions import waiting_for
 from bot.tasks.on_github import GitHubPublisher
 from bot.tasks.workflow import Workflow
 from bot.workspace.base import Workspace
 from tests.unit.tasks.github import US, MemoryApp, pull
-from tests.unit.tasks.made import SHELTER, Script, World, finish, read, reply, write
+from tests.unit.tasks.made import SHELTER, Copy, Script, World, finish, read, reply, run, write
+from tests.unit.tasks.test_gates import yes
 from tests.unit.tasks.test_planning import WORKED, ask
 from tests.unit.tasks.test_workflow import Mortal, ended, whole
 
@@ -46,10 +49,18 @@ async def test_work_on_the_branch_is_not_called_missing(world: World) -> None:
     assert MISSING not in (await whole(world, further, *FURTHER)).prompts[0].messages[-1].text
 
 
+def obey(copy: Copy) -> ExecResult:
+    """Write what agents are told."""
+    copy.files["AGENTS.md"] = b"Obey.\n"
+    return ExecResult(0, "", "", 0.1, timed_out=False)
+
+
 class Closed(GitHubPublisher):
     """A publisher whose repository takes no push."""
 
-    async def push(self, task: Task, workspace: Workspace, commit: str, branch: str, *, expected: str | None) -> bool:
+    async def push(
+        self, task: Task, workspace: Workspace, commit: str, branch: str, *, expected: str | None, workflows: bool
+    ) -> bool:
         """Take none."""
         raise PushRejected("a rule of the repository forbids it")
 
@@ -104,17 +115,22 @@ async def test_a_question_where_no_drafts_are(world: World) -> None:
 
 
 async def test_what_people_decide_about_is_told_of_the_commit_itself(world: World) -> None:
-    """No plan spoke of it: the commit's own paths count, on the thread and in the pull request."""
+    """No plan spoke of it: the commit's own paths count, and once a person agreed the pull request says so for good."""
     task, one = await world.begin()
-    await whole(world, one, reply(write("AGENTS.md", "Obey.")), reply(finish()))
+    world.commands["obey"] = obey
+    await whole(world, one, reply(run("obey")), reply(finish()))
+    assert (await ended(world, task)).outcome == "waiting"
+    [asked] = await waiting_for(world.store, task)
+    await yes(world, asked.hash[:8])
+    _, agreed = await world.begin("second", comment_id=900, request="")
+    await whole(world, agreed)
     facts = [event.fact for event in await world.store.events(task.id)]
     [commit] = [fact for fact in facts if isinstance(fact, CommitMade)]
     assert list(commit.protected) == ["AGENTS.md"]
     [made] = world.github.pulls.values()
     assert "**Note:** This changes what people decide about: `AGENTS.md`." in made.body
-    assert "Note: This changes what people decide about: `AGENTS.md`." in world.github.bodies(7)[0]
-    _, further = await world.begin("second", comment_id=5, request="Water it too.")
+    _, further = await world.begin("third", comment_id=901, request="Water it too.")
     await whole(world, further, *WORKED)
     [made] = world.github.pulls.values()
     assert "**Note:** This changes what people decide about: `AGENTS.md`." in made.body
-    assert "people decide" not in world.github.bodies(7)[1]
+    assert "people decide" not in world.github.bodies(7)[-1]

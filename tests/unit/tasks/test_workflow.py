@@ -128,13 +128,15 @@ async def test_the_steps_have_fixed_names(world: World) -> None:
         "commit",
         "push",
         "pull",
+        "check/shown",
+        "marks",
         "report",
         "close",
     ]
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["before", "inside"])
-@pytest.mark.parametrize("at", range(1, 19))
+@pytest.mark.parametrize("at", range(1, 20))
 async def test_a_death_at_any_step_changes_nothing(world: World, at: int, *, inside: bool) -> None:
     """Wherever a process dies, the next one ends the run as if nothing had been, and makes nothing twice."""
     task, one = await world.begin()
@@ -285,7 +287,7 @@ async def test_a_model_that_fails_keeps_what_was_done(world: World) -> None:
         (
             ContextOverflow("9 tokens > 8."),
             (
-                "The conversation is too long for the model even after it was made shorter (ctx 1.7K/200K): 9 tokens > "
+                "The conversation is too long for the model even after it was made shorter (ctx 1.8K/200K): 9 tokens > "
                 "8. Choose a model with a larger window, or a smaller task."
             ),
         ),

@@ -29,7 +29,7 @@ async def test_order(toolset: StandardToolset) -> None:
         (
             "shell",
             "{}",
-            "unknown_tool: 'shell'; the tools are apply_patch, ask_person, checks, delete, edit, ",
+            "unknown_tool: 'shell'; the tools are answer_thread, apply_patch, ask_person, checks, ci_logs, ",
         ),
         ("read", '{"file": "a"}', "Allowed: path, offset?, limit?, numbers?"),
         ("read", '{"path": "a", "why": "x"}', "why: Extra inputs are not permitted"),

@@ -275,3 +275,56 @@ async def test_moved_branch(source: Path, state: Path) -> None:
     assert base == tip
     assert (workspace.root / "later").exists()
     assert not (workspace.root / "stray").exists()
+
+
+async def test_what_the_repository_tracks_is_not_ignored_when_it_is_made_anew(state: Path, tmp_path: Path) -> None:
+    """A tracked file that `.gitignore` names stays the repository's when it is gone for a while, also across lives."""
+    source = tmp_path / "forced"
+    seed(source, {"a.txt": "a\n"})
+    (source / "dist").mkdir()
+    (source / "dist" / "app.js").write_text("1\n")
+    (source / ".gitignore").write_text("dist/\n*.log\n")
+    (source / "run.log").write_text("1\n")
+    git(source, "add", "--force", "--all")
+    git(source, "commit", "--quiet", "--message=built")
+    workspace, base = await opened(state, source)
+    root = workspace.root
+    shutil.rmtree(root / "dist")
+    (root / "run.log").unlink()
+    gone = await workspace.checkpoint(None, "clean", AT)
+    assert entries(workspace.git_dir, gone).keys() == {".gitignore", "a.txt"}
+
+    def build() -> None:
+        (root / "dist").mkdir()
+        for path in ("dist/app.js", "dist/more.js", "run.log", "other.log"):
+            (root / path).write_text("2\n")
+
+    build()
+    built = await workspace.checkpoint(None, "build", AT)
+    assert entries(workspace.git_dir, built).keys() == {".gitignore", "a.txt", "dist/app.js", "run.log"}
+    again = (await GitWorkspaces(state).open("t1", local(source), "main", commit=gone)).workspace
+    assert isinstance(again, GitWorkspace)
+    shutil.rmtree(root / "dist", ignore_errors=True)
+    build()
+    made = await again.commit("Build", BOT, AT, parent=base)
+    assert made is not None
+    assert await again.changed_paths(base, made) == ["dist/app.js", "run.log"]
+
+
+async def test_a_path_that_nobody_could_check_out_is_left_out(source: Path, state: Path) -> None:
+    """What a command made deeper than a path may be long is told, and what is kept can be opened again."""
+    workspace, base = await opened(state, source)
+    folder = os.open(workspace.root, os.O_RDONLY)
+    for _ in range(25):
+        os.mkdir("d" * 200, dir_fd=folder)
+        inner = os.open("d" * 200, os.O_RDONLY, dir_fd=folder)
+        os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=inner))
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+    kept = await workspace.checkpoint(None, "deep", AT)
+    (left_out,) = workspace.left_out.items()
+    assert len(left_out[0]) > 4_096
+    assert left_out[1] == "a path longer than 4096 bytes"
+    assert len(entries(workspace.git_dir, kept)) == len(entries(workspace.git_dir, base)) + 20
+    await (await GitWorkspaces(state).open("t1", local(source), "main", commit=kept)).workspace.restore(kept)

@@ -155,7 +155,7 @@ async def test_branch_that_moves_during_the_push(server: GitServer, state: Path,
                 "echo 'refusing to allow a GitHub App to create or update workflow `.github/workflows/a.yml` "
                 "without `workflows` permission' >&2; exit 1"
             ),
-            "permission `workflows`",
+            "permission `workflows: write`",
         ),
         ("printf 'no \\033[31mway\\n' >&2; exit 1", "refused the push: no way"),
     ],
@@ -341,6 +341,23 @@ async def test_forget(server: GitServer, state: Path) -> None:
     await workspaces.forget("t1")
     assert not made.workspace.root.parent.exists()
     assert (state / "repositories" / "github-1.git").exists()
+
+
+async def test_forget_but_commits(server: GitServer, state: Path) -> None:
+    """Work that waits for a person holds no uid and no work tree; a further run goes on from its commit."""
+    workspaces = GitWorkspaces(state, uids=[54_321])
+    made = await workspaces.open("t1", origin(server), "main")
+    (made.workspace.root / "new").write_text("new\n")
+    kept = await made.workspace.commit("Wait", BOT, AT, parent=made.base)
+    assert kept is not None
+    await workspaces.forget("t1", but_commits=True)
+    assert [path.name for path in (state / "tasks" / "t1").iterdir()] == ["repository.git"]
+    other = await workspaces.open("t2", origin(server), "main")
+    assert other.owner_uid == made.owner_uid
+    await workspaces.forget("t2")
+    again = await workspaces.open("t1", origin(server), "main", commit=made.base)
+    await again.workspace.restore(kept)
+    assert (again.workspace.root / "new").read_text() == "new\n"
 
 
 def test_git_is_there() -> None:

@@ -11,7 +11,7 @@ import pytest
 from bot.workspace.base import Opened, Origin
 from bot.workspace.clone import GitWorkspaces
 from tests.unit.workspace.githttp import GitServer
-from tests.unit.workspace.helpers import add, git, local
+from tests.unit.workspace.helpers import AT, BOT, add, git, local
 from tests.unit.workspace.test_remote import origin
 
 
@@ -90,3 +90,16 @@ async def test_made_anew(state: Path, source: Path, server: GitServer) -> None:
     again = await workspaces.open("t1", origin(server), "main")
     assert again.base == newer
     assert newer in ask(again, "log", "--format=%H")
+
+
+async def test_what_the_task_pushed_and_fetched_again_is_seen(state: Path, server: GitServer) -> None:
+    """A further run, whose objects lie in the task's own store and in the cache, has its history all the same."""
+    first = await GitWorkspaces(state).open("t1", origin(server), "main")
+    (first.workspace.root / "new").write_text("new\n")
+    made = await first.workspace.commit("Add it", BOT, AT, parent=first.base)
+    assert made is not None
+    await first.workspace.push(made, "agent/t1", expected=None)
+    again = await GitWorkspaces(state).open("t1", origin(server), "agent/t1")
+    assert again.base == made
+    assert ask(again, "log", "-1", "--format=%s") == "Add it\n"
+    assert ask(again, "status", "--porcelain") == ""

@@ -10,13 +10,14 @@ from bot.testing.hub.errors import HubError
 from bot.testing.hub.hub import Hub
 from bot.testing.hub.identity import Caller, bad_credentials, sees
 from bot.testing.hub.permissions import FORBIDDEN, METADATA, Need, check_repository, read
-from bot.testing.hub.records import Comment, Issue, Repository, ReviewComment, Thread, User
+from bot.testing.hub.records import Comment, Issue, Repository, Review, ReviewComment, Thread, User
 
 NEEDS: dict[str, Need] = {
     "Repository": METADATA,
     "Issue": read("issues"),
     "IssueComment": read("issues", "pull_requests"),
     "PullRequest": read("pull_requests"),
+    "PullRequestReview": read("pull_requests"),
     "PullRequestReviewThread": read("pull_requests"),
     "PullRequestReviewComment": read("pull_requests"),
 }
@@ -25,6 +26,7 @@ NEEDS: dict[str, Need] = {
 TYPES: dict[type[object], str] = {
     Repository: "Repository",
     Comment: "IssueComment",
+    Review: "PullRequestReview",
     Thread: "PullRequestReviewThread",
     ReviewComment: "PullRequestReviewComment",
 }
@@ -85,6 +87,9 @@ class Ask:
         kind = type_name(record)
         repository = repository_of(record)
         hidden = repository is not None and not sees(self.hub, self.caller, repository)
+        review = record.review if isinstance(record, ReviewComment) else record
+        if isinstance(review, Review):
+            hidden = hidden or not review.shown_to(self.caller.user)
         if kind is None or hidden or (isinstance(record, Issue) and node_id != issue_node(record)):
             raise refused("NOT_FOUND", f"Could not resolve to a node with the global id of '{node_id}'.")
         if repository is not None:
@@ -118,7 +123,7 @@ def repository_of(record: object) -> Repository | None:
             return record
         case Issue():
             return record.repository
-        case Thread() | Comment():
+        case Thread() | Comment() | Review():
             return record.issue.repository
         case ReviewComment():
             return record.thread.issue.repository

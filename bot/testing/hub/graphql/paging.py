@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.testing.hub.graphql.asking import refused
-from bot.testing.hub.records import ReviewComment, Thread
+from bot.testing.hub.records import Review, ReviewComment, Thread
+
+Item = Thread | ReviewComment | Review
 
 MOST = 100
 """Largest `first` (https://docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api)."""
@@ -26,7 +28,7 @@ class Page:
         more: whether another page follows.
     """
 
-    nodes: Sequence[Thread | ReviewComment]
+    nodes: Sequence[Item]
     total: int
     more: bool
 
@@ -36,7 +38,7 @@ class Page:
         return cursor(self.nodes[-1].id) if self.nodes else None
 
 
-def page(name: str, items: Sequence[Thread | ReviewComment], args: Mapping[str, object]) -> Page:
+def page(name: str, items: Sequence[Item], args: Mapping[str, object]) -> Page:
     """Return the page that `first` and `after` ask for.
 
     Args:

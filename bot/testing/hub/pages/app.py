@@ -65,6 +65,7 @@ def routes(hub: Hub) -> Sequence[BaseRoute]:
         f"{ONE}/pull/{{number:int}}.diff": threads.pull_text,
         f"{ONE}/pull/{{number:int}}.patch": threads.pull_text,
         f"{ONE}/runs/{{number:int}}": threads.run,
+        f"{ONE}/actions/runs/{{workflow:int}}/job/{{number:int}}": threads.run,
         f"{ONE}/commit/{{sha}}": code.commit,
         f"{ONE}/compare/{{rest:path}}": code.compare,
         f"{ONE}/tree/{{rest:path}}": code.tree,

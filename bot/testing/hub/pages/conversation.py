@@ -28,6 +28,7 @@ SENTENCES = {
     "merged": "merged this",
     "convert_to_draft": "marked this as a draft",
     "ready_for_review": "marked this as ready for review",
+    "review_dismissed": "dismissed a review",
     "head_ref_force_pushed": "force-pushed the branch",
     "head_ref_deleted": "deleted the branch",
 }
@@ -116,13 +117,13 @@ def _review(site: Site, issue: Issue, event: TimelineEvent) -> Entry:
     review, pull = event.review, issue.pull
     assert review is not None and pull is not None, "only pull requests have reviews"  # noqa: S101, PT018
     anchor = f"pullrequestreview-{review.id}"
-    html = site.text(issue.repository, review.body)
-    said = Said(f"{anchor}-text", review.user, review.submitted_at, html, role(site, issue, review.user))
+    html, at = site.text(issue.repository, review.body), review.submitted_at or event.created_at
+    said = Said(f"{anchor}-text", review.user, at, html, role(site, issue, review.user))
     threads = [shown(site, thread) for thread in pull.threads if thread.comments[0].review is review]
     return Entry(
         review.state.lower(),
         review.user,
-        review.submitted_at,
+        at,
         said if review.body.strip() else None,
         REVIEWED[review.state],
         anchor=anchor,
@@ -133,11 +134,13 @@ def _review(site: Site, issue: Issue, event: TimelineEvent) -> Entry:
 def shown(site: Site, thread: Thread) -> ShownThread:
     """Return a review thread with the last lines of its hunk."""
     rows = [row for row in rows_of(thread.comments[0].diff_hunk) if row.kind != "hunk"]
-    return ShownThread(thread, rows[-CONTEXT_ROWS:], [_line_comment(site, comment) for comment in thread.comments])
+    comments = [_line_comment(site, comment) for comment in thread.shown_to(None)]
+    return ShownThread(thread, rows[-CONTEXT_ROWS:], comments)
 
 
 def _line_comment(site: Site, comment: ReviewComment) -> Said:
     issue = comment.thread.issue
+    told = any(event.review is comment.review for event in issue.timeline)
     return Said(
         f"discussion_r{comment.id}",
         comment.user,
@@ -147,8 +150,8 @@ def _line_comment(site: Site, comment: ReviewComment) -> Said:
         comment.updated_at != comment.created_at,
         comment.reactions,
         comment.minimized_reason,
-        # an answer is a review of its own, which the timeline does not have
-        f"pullrequestreview-{comment.review.id}" if comment.in_reply_to else "",
+        # a single answer is a review of its own, which the timeline does not have
+        "" if told else f"pullrequestreview-{comment.review.id}",
     )
 
 

@@ -13,6 +13,7 @@ from bot.testing.hub.pages.conversation import entries, opening, shown
 from bot.testing.hub.pages.diff import diff_of
 from bot.testing.hub.pages.site import HEADERS, Site, label_classes, redirect
 from bot.testing.hub.records import CheckRun, Issue, Pull, Repository
+from bot.testing.hub.shapes.checks import suite_id
 
 WORDS = {
     "success": "success",
@@ -66,7 +67,7 @@ def pull_files(site: Site, request: Request) -> Response:
     """Show the diff of a pull request with the threads on its files."""
     found = _asked(site, request)
     values = _pull(site, found)
-    threads = [shown(site, thread) for thread in values["pull"].threads]  # type: ignore[attr-defined]
+    threads = [shown(site, thread) for thread in _half(found).threads if thread.shown_to(None)]
     return site.page("pull_files.html", **values, part="files", threads=threads)
 
 
@@ -96,8 +97,8 @@ def run(site: Site, request: Request) -> Response:
 
 
 def checks_of(site: Site, repository: Repository, sha: str) -> list[Check]:
-    """Return the newest check runs and statuses of a commit, by name."""
-    newest = {(run.app.id, run.name): run for run in repository.check_runs if run.head_sha == sha}
+    """Return the newest check runs of each suite and the statuses of a commit, by name."""
+    newest = {(suite_id(run), run.name): run for run in repository.check_runs if run.head_sha == sha}
     runs = [_run(site, run) for run in newest.values()]
     for status in site.hub.statuses_of(repository, sha):
         kind = WORDS.get(status.state, "pending")

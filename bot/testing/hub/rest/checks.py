@@ -1,14 +1,14 @@
-"""Check runs, commit statuses and the little there is of Actions."""
+"""Check runs and commit statuses."""
 
 from __future__ import annotations
 
-from bot.testing.hub.errors import HubError, invalid, not_found, not_supplied
+from bot.testing.hub.errors import HubError, invalid, not_supplied
 from bot.testing.hub.permissions import read, write
-from bot.testing.hub.records import App, CheckRun
+from bot.testing.hub.records import App, CheckRun, CommitStatus
 from bot.testing.hub.rest.body import Body
 from bot.testing.hub.rest.call import Answer, Call
 from bot.testing.hub.rest.routing import Route
-from bot.testing.hub.shapes.checks import annotation_json, check_run_json, combined_json, status_json
+from bot.testing.hub.shapes.checks import annotation_json, check_run_json, combined_json, status_json, suite_id
 from bot.testing.hub.shapes.common import Json
 
 STATUSES = ("queued", "in_progress", "completed", "waiting", "requested", "pending")
@@ -110,7 +110,7 @@ def _sha(call: Call) -> str:
 
 
 def list_for_ref(call: Call) -> Answer:
-    """List the check runs of a commit, newest first; of a name, only the newest unless `filter=all`."""
+    """List the check runs of a commit, newest first; of a suite's name, only the newest unless `filter=all`."""
     sha = _sha(call)
     name, status, app_id = call.query.get("check_name"), call.query.get("status"), call.query.get("app_id")
     runs = [
@@ -122,7 +122,7 @@ def list_for_ref(call: Call) -> Answer:
         and app_id in (None, str(run.app.id))
     ]
     if call.query.get("filter", "latest") == "latest":
-        runs = list({(run.app.id, run.name): run for run in runs}.values())
+        runs = list({(suite_id(run), run.name): run for run in runs}.values())
     runs.reverse()
 
     def wrap(page: list[object]) -> Json:
@@ -152,17 +152,13 @@ def create_status(call: Call) -> Answer:
 def combined(call: Call) -> Answer:
     """Return the combined status of a commit."""
     sha = _sha(call)
-    return Answer(combined_json(call.hub, call.repository, sha, call.hub.statuses_of(call.repository, sha)))
+    found = call.hub.statuses_of(call.repository, sha)
+    page: list[CommitStatus] = []
 
+    def wrap(_: list[object]) -> Json:
+        return combined_json(call.hub, call.repository, sha, found, page)
 
-def no_runs(_: Call) -> Answer:
-    """List workflow runs: there are none, since nothing runs workflows here."""
-    return Answer({"total_count": 0, "workflow_runs": []})
-
-
-def nothing(_: Call) -> Answer:
-    """Answer that there is no such run or job."""
-    raise not_found()
+    return call.paged(found, page.append, wrap)
 
 
 REPO = "/repos/{owner}/{repo}"
@@ -175,9 +171,5 @@ ROUTES = [
     Route("GET", f"{REPO}/commits/{{ref}}/check-runs", read("checks"), list_for_ref),
     Route("POST", f"{REPO}/statuses/{{sha}}", write("statuses"), create_status),
     Route("GET", f"{REPO}/commits/{{ref}}/status", read("statuses"), combined),
-    Route("GET", f"{REPO}/actions/runs", read("actions"), no_runs),
-    Route("GET", f"{REPO}/actions/runs/{{run_id}}", read("actions"), nothing),
-    Route("GET", f"{REPO}/actions/runs/{{run_id}}/jobs", read("actions"), nothing),
-    Route("GET", f"{REPO}/actions/jobs/{{job_id}}/logs", read("actions"), nothing),
 ]
 """Routes of checks."""

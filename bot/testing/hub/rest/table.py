@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.testing.hub.rest import apps, checks, comments, contents, git_data, issues, people, pulls, reviews
+from bot.testing.hub.rest import actions, apps, checks, comments, contents, git_data, issues, people, pulls, reviews
 from bot.testing.hub.rest.routing import Route
 
 ROUTES: list[Route] = [
@@ -15,4 +15,5 @@ ROUTES: list[Route] = [
     *git_data.ROUTES,
     *contents.ROUTES,
     *checks.ROUTES,
+    *actions.ROUTES,
 ]

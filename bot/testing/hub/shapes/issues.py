@@ -126,13 +126,14 @@ def review_json(hub: Core, issue: Issue, review: Review) -> Json:
     return {
         "id": review.id,
         "node_id": review.node_id,
-        "user": user_json(hub, review.user),
+        "user": None if review.user.deleted else user_json(hub, review.user),
         "body": review.body,
         "state": review.state,
         "html_url": html,
         "pull_request_url": pull_url,
         "author_association": hub.association(issue.repository, review.user),
         "_links": {"html": {"href": html}, "pull_request": {"href": pull_url}},
-        "submitted_at": stamp(review.submitted_at),
         "commit_id": review.commit_id,
+        # a pending review has no such field at all
+        **({"submitted_at": stamp(review.submitted_at)} if review.submitted_at else {}),
     }

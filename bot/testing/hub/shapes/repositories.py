@@ -162,6 +162,19 @@ def git_commit_json(hub: Core, repository: Repository, commit: Commit) -> Json:
     }
 
 
+def head_commit_json(hub: Core, repository: Repository, sha: str) -> Json:
+    """Return a `simple-commit`, as check suites and workflow runs carry that of their head."""
+    commit = hub.git(repository).commit(sha)
+    return {
+        "id": commit.sha,
+        "tree_id": commit.tree,
+        "message": commit.message,
+        "timestamp": stamp(commit.committer.date),
+        "author": {"name": commit.author.name, "email": commit.author.email},
+        "committer": {"name": commit.committer.name, "email": commit.committer.email},
+    }
+
+
 def commit_json(hub: Core, repository: Repository, commit: Commit) -> Json:
     """Return a `commit` without its files."""
     url = f"{hub.api_url}/repos/{repository.full_name}"

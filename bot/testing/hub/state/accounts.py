@@ -13,6 +13,9 @@ from bot.testing.hub.state.events import Events
 ACTIONS_BOT_ID = 41898282
 """The real id of `github-actions[bot]`."""
 
+GHOST_ID = 10137
+"""The real id of `ghost`, whose name what deleted accounts said goes by."""
+
 
 class Accounts(Events):
     """Accounts and what they may do."""
@@ -52,6 +55,15 @@ class Accounts(Events):
         if user is None:
             raise not_found()
         return user
+
+    @locked
+    def delete_user(self, user: User) -> None:
+        """Delete an account; what it said stays, in the name of `ghost`."""
+        del self.users[user.login.lower()]
+        del self.nodes[user.node_id]
+        for token in self.tokens.values():
+            token.revoked = token.revoked or token.user is user
+        user.id, user.login, user.name, user.email, user.deleted = GHOST_ID, "ghost", "Deleted user", None, True
 
     @locked
     def actions_bot(self) -> User:

@@ -47,6 +47,8 @@ DEFAULT_EVENTS = (
     "pull_request_review_thread",
     "push",
     "check_run",
+    "workflow_run",
+    "status",
 )
 
 

@@ -6,22 +6,29 @@ from collections.abc import Mapping
 
 from bot.testing.hub.core import locked
 from bot.testing.hub.errors import HubError, not_found
-from bot.testing.hub.records import App, CheckRun, CommitStatus, Repository, User
-from bot.testing.hub.shapes.checks import check_event_json
-from bot.testing.hub.state.reviews import Reviews
+from bot.testing.hub.records import App, CheckRun, CommitStatus, Repository, User, WorkflowRun
+from bot.testing.hub.shapes.checks import check_event_json, check_suite_json, status_event_json, suite_of
+from bot.testing.hub.state.revisions import Revisions
 
 FIELDS = ("status", "conclusion", "external_id", "details_url", "title", "summary", "text", "name")
 """What may be set on a check run."""
 
 
-class Checks(Reviews):
+class Checks(Revisions):
     """Checks on commits."""
 
     @locked
     def create_check_run(
-        self, repository: Repository, app: App, name: str, head_sha: str, fields: Mapping[str, str | None] | None = None
+        self,
+        repository: Repository,
+        app: App,
+        name: str,
+        head_sha: str,
+        fields: Mapping[str, str | None] | None = None,
+        *,
+        workflow_run: WorkflowRun | None = None,
     ) -> CheckRun:
-        """Create a check run; `fields` are those of `update_check_run`.
+        """Create a check run; `fields` are those of `update_check_run`, `workflow_run` is that of a job.
 
         Raises:
             HubError: 422 `No commit found for SHA` when the repository has no such commit.
@@ -29,8 +36,10 @@ class Checks(Reviews):
         if self.git(repository).resolve(head_sha) is None:
             raise HubError(422, f"No commit found for SHA: {head_sha}")
         number, node = self.new_ids("CR")
-        run = CheckRun(number, node, repository, app, name, head_sha, self.now())
+        run = CheckRun(number, node, repository, app, name, head_sha, self.now(), workflow_run=workflow_run)
         repository.check_runs.append(run)
+        if workflow_run is not None:
+            workflow_run.jobs.append(run)
         self.nodes[node] = run
         self._set(run, fields or {})
         self.emit(repository, "check_run", app.bot, {"action": "created", "check_run": check_event_json(self, run)})
@@ -80,7 +89,7 @@ class Checks(Reviews):
         description: str | None = None,
         target_url: str | None = None,
     ) -> CommitStatus:
-        """Set a commit status: `error`, `failure`, `pending` or `success`.
+        """Set a commit status: `error`, `failure`, `pending` or `success`; sends `status`.
 
         Raises:
             HubError: 422 `No commit found for SHA` when the repository has no such commit.
@@ -90,6 +99,7 @@ class Checks(Reviews):
         number, node = self.new_ids("SC")
         status = CommitStatus(number, node, sha, state, context, by, self.now(), description, target_url)
         repository.statuses.append(status)
+        self.emit(repository, "status", by, status_event_json(self, repository, status))
         return status
 
     @locked
@@ -108,3 +118,6 @@ class Checks(Reviews):
     def _announce_done(self, run: CheckRun) -> None:
         payload = {"action": "completed", "check_run": check_event_json(self, run)}
         self.emit(run.repository, "check_run", run.app.bot, payload)
+        if all(one.status == "completed" for one in suite_of(run)):
+            suite = {"action": "completed", "check_suite": check_suite_json(self, run)}
+            self.emit(run.repository, "check_suite", run.app.bot, suite)

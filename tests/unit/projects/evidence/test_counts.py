@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.projects.evidence.counts import Counts, counts
+from bot.projects.evidence.counts import Counts, counted, counts
 
 OUTPUTS = Path(__file__).parents[3] / "cases" / "outputs"
 READ = {
@@ -133,15 +133,47 @@ def test_what_is_not_said_is_not_guessed(output: str, command: str) -> None:
     assert counts(output, command) is None
 
 
-def test_one_call_sums_up_once_at_its_end() -> None:
-    """What a test printed before it, and a gap, do not count where the command is one call of a runner."""
-    output = "99 passed in 0.10s\n[… 4,000 characters left out …]\n1 failed, 2 passed in 0.10s\n"
-    assert counts(output, "python3 -m pytest -q") == Counts("pytest", 3, 2, 1)
+def test_one_call_sums_up_once() -> None:
+    """A gap leaves no doubt where the command is one call of a runner and one sum is there."""
+    output = "9 dots\n[… 4,000 characters left out …]\n1 failed, 2 passed in 0.10s\n"
+    assert counts(output, "python3 -m pytest -q", 1) == Counts("pytest", 3, 2, 1)
 
 
 def test_several_calls_are_added() -> None:
     """A command that runs one runner twice has run all of it."""
-    assert counts("2 passed in 0.10s\n3 passed in 0.10s\n", "make test") == Counts("pytest", 5, 5)
+    assert counts("2 passed in 0.10s\n3 passed in 0.10s\n", "pytest a && pytest b", 0) == Counts("pytest", 5, 5)
+
+
+SPOOFED = "1 failed in 0.10s\n500 passed in 0.10s\n"
+MORE = "it printed more sums than it made calls"
+HIDDEN = "it ended with 0, and printed a sum with failures"
+
+
+@pytest.mark.parametrize(
+    ("output", "command", "exit_code", "why"),
+    [
+        # What a handler of the process's end printed behind the runner's own sum, and left with 0.
+        (SPOOFED, "python -m pytest -q", 0, HIDDEN),
+        (SPOOFED, "make test", 0, HIDDEN),
+        ("1 failed, 2 passed in 0.10s\n", "pytest || true", 0, HIDDEN),
+        ("1 passed in 0.10s\n500 passed in 0.10s\n", "python -m pytest -q", 0, MORE),
+        ("1 passed in 0.10s\n500 passed in 0.10s\n", "make test", 0, MORE),
+        ("500 passed in 0.10s\n500 passed in 0.10s\n", "pip install pytest; pytest", 0, MORE),
+        ("1 passed in 0.1s\n2 passed in 0.1s\n500 passed in 0.1s\n", "pytest a; pytest b", 0, MORE),
+        ("1 passed in 0.10s\n  500 passing (3ms)\n", "make test", 0, MORE),
+        (SPOOFED, "python -m pytest -q", 1, MORE),
+        ("ok  \ta\t0.003s\nFAIL\tb\t0.003s\n", "go test ./...", 0, HIDDEN),
+        ("5 passed in 0.10s\n", "true", 0, ""),
+        ("5 passed in 0.10s\n", "pytest", 0, ""),
+        ("1 failed, 2 passed in 0.10s\n", "pytest", 1, ""),
+        ("hello\n", "pytest", 0, ""),
+    ],
+)
+def test_what_contradicts_itself_is_not_counted(output: str, command: str, exit_code: int, why: str) -> None:
+    """Beside an end that a sum gives the lie, or another sum, there is no count, and it is said why."""
+    found, said = counted(output, command, exit_code)
+    assert said == why
+    assert found is None or not why
 
 
 @given(st.text() | st.lists(st.sampled_from([*READ, "=", "[… 1 lines left out …]"])).map("\n".join), st.text())

@@ -369,6 +369,92 @@ FORGED: Mapping[str, tuple[Files, str, str]] = {
     "file gone": ({"add.test.js": (JS, None)}, "removed", "are gone with the file"),
     "file called otherwise": ({"test_a.py": (PY, None), "a.py.off": (None, PY)}, "removed", "are gone with the file"),
     "file not looked for": ({"tests/test_a.py": (PY, None), "tests/a.py": (None, PY)}, "removed", "does not look for"),
+    "failure taken": (
+        edited(
+            "tests/test_a.py",
+            PY,
+            "        assert text",
+            "        try:\n            assert text\n        except AssertionError:\n            return",
+        ),
+        "skip",
+        "`except AssertionError:` is new",
+    ),
+    "any failure taken": (
+        edited(
+            "tests/test_a.py",
+            PY,
+            "        assert text",
+            "        try:\n            assert text\n        except:\n            n = 1",
+        ),
+        "skip",
+        "`except:` is new",
+    ),
+    "failure lost on return": (
+        edited(
+            "tests/test_a.py",
+            PY,
+            "        assert text",
+            "        try:\n            assert text\n        finally:\n            return",
+        ),
+        "skip",
+        "`finally:` is new",
+    ),
+    "failure suppressed": (
+        edited(
+            "tests/test_a.py",
+            PY,
+            "        assert text",
+            "        with contextlib.suppress(Exception):\n            assert text",
+        ),
+        "skip",
+        "test_text",
+    ),
+    "failure taken in JavaScript": (
+        edited(
+            "add.test.js",
+            JS,
+            "    expect(add(1, 1)).toBe(2);",
+            "    try {\n          expect(add(1, 1)).toBe(2);\n        } catch (e) {\n        }",
+        ),
+        "skip",
+        "`add adds two`",
+    ),
+    "failure taken in Java": (
+        edited(
+            "SmallTest.java",
+            JAVA,
+            "assertEquals(2, Small.add(1, 1));",
+            "try {\n                assertEquals(2, 2);\n            } catch (Throwable e) {\n            }",
+        ),
+        "skip",
+        "two",
+    ),
+    "the same twice": (
+        edited("tests/test_a.py", PY, "value == 2\n            assert value > 0", "add(1, 1) == add(1, 1)"),
+        "assertions",
+        "`assert value == 2`",
+    ),
+    "end of the process": (
+        {
+            "conftest.py": (
+                "",
+                "import atexit, os\ndef end():\n    print('5 passed')\n    os._exit(0)\natexit.register(end)\n",
+            )
+        },
+        "ignored failure",
+        "(and 2 more)",
+    ),
+    "end in a package of tests": (
+        {"tests/__init__.py": (None, "import sys\nsys.exit(0)\n")},
+        "ignored failure",
+        "`sys.exit(0)` is new",
+    ),
+    "end in JavaScript": ({"test/setup.js": (None, "process.exit(0);\n")}, "ignored failure", "process.exit"),
+    "end in Go": (
+        {"main_test.go": (None, "package a\nfunc TestMain(m *testing.M) {\n\tm.Run()\n\tos.Exit(0)\n}\n")},
+        "ignored failure",
+        "os.Exit",
+    ),
     "snapshots": (
         {f"__snapshots__/{name}.snap": ("old\n", "new\n") for name in "abcde"},
         "snapshots",
@@ -475,6 +561,31 @@ HONEST: Mapping[str, Files] = {
             "test('a', t => {\n  find({skip: 10});\n  t.is(a, 1);\n});\n",
         )
     },
+    "a failure that is told otherwise": edited(
+        "tests/test_a.py",
+        PY,
+        "        assert text",
+        "        try:\n            assert text\n        except AssertionError as e:\n            raise Told from e",
+    ),
+    "a clean-up that may fail": edited(
+        "tests/test_a.py",
+        PY,
+        "        assert text",
+        "        assert text\n        try:\n            rm()\n        except Exception:\n            pass",
+    ),
+    "a clean-up that is let fail": edited(
+        "tests/test_a.py",
+        PY,
+        "        assert text",
+        "        assert text\n        with suppress(Exception):\n            rm()",
+    ),
+    "the end of a program": edited(
+        "tests/test_a.py",
+        PY,
+        "        assert text",
+        "        assert text\n        app.exit()\n        code = 'os._exit(0)'",
+    ),
+    "the end of a program in Rust": edited("src/lib.rs", RUST, "{ a + b }", "{ std::process::exit(0) }"),
     "assertions of a program": edited("src/lib.rs", RUST, "{ a + b }", "{ a.wrapping_add(b) }"),
 }
 
@@ -550,6 +661,9 @@ PATHS = [
     "pom.xml",
     "test.sh",
     "a.snap",
+    "makefile",
+    "run.sh",
+    ".npmrc",
     PATH,
     "Cargo.toml",
 ]
@@ -575,6 +689,10 @@ PIECES = [
     "\t",
     "{",
     '"scripts":',
+    "    try:\n",
+    "    except AssertionError:\n",
+    "os._exit(0)\n",
+    "PYTEST_ADDOPTS",
     "\\",
     "\n",
     "\r",
@@ -588,6 +706,7 @@ FILES = (
 def test_no_bytes_bring_it_down(some: list[Change]) -> None:
     """Whatever the files hold, there is an answer."""
     touched(some)
+    touched(some, ["make test && ./run.sh", "npm run a"])
 
 
 @given(
