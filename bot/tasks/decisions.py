@@ -218,7 +218,9 @@ async def _meant(store: TaskStore, github: GitHub, said: _Said) -> tuple[Task, D
     return task, decision
 
 
-async def edited(store: TaskStore, task: Task, comment_id: int, at: datetime, *, on_line: bool) -> bool:
+async def edited(
+    store: TaskStore, task: Task, comment_id: int, at: datetime, *, on_line: bool
+) -> ActionRequested | None:
     """Let a request wait no more whose comment somebody changed: it may be put back before anybody answers.
 
     Args:
@@ -229,12 +231,12 @@ async def edited(store: TaskStore, task: Task, comment_id: int, at: datetime, *,
         on_line: whether it stands on a line.
 
     Returns:
-        Whether it held a request that waited.
+        The request that it held and that waited; None where it held none.
     """
     held = [one for one in await _open(store, task) if (one.comment_id, one.on_line) == (comment_id, on_line)]
     for one in held:
         await store.decide(one.id, "void", actor_id=0, actor="", reason=EDITED, at=at)
-    return bool(held)
+    return _asked(held[0]).fact() if held else None
 
 
 EDITED = "the comment that asked for approval is not as it was posted"

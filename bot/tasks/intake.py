@@ -20,7 +20,7 @@ from bot.domain.trigger import (
     Unlabelled,
 )
 from bot.errors import NotAllowed, UserError
-from bot.github import comments
+from bot.github import comments, requests
 from bot.github.base import GitHub, GitHubApp
 from bot.github.webhooks import BadPayload, decode, to_trigger
 from bot.settings.server import ServerSettings
@@ -104,6 +104,8 @@ class Intake:
         try:
             alias = await _alias(trigger, github)
             command = interpret(trigger, label=self._settings.label, word=self._settings.command, alias=alias)
+            if command is None and isinstance(trigger, ThreadCommented):
+                command = await self._orders.said_to_us(trigger, github)
             if command is None:
                 return Handled("ignored", "no command")
             if isinstance(command, Review) and (why := await self._why_unheard(command, context, github)):
@@ -133,8 +135,10 @@ class Intake:
         if task is None or (actor is not None and actor.id == (await github.identity()).id):
             return Handled("ignored", "no command")
         now, on_line = self._clock(), trigger.on_line
-        if not await decisions.edited(self._store, task, trigger.comment_id, now, on_line=on_line):
+        void = await decisions.edited(self._store, task, trigger.comment_id, now, on_line=on_line)
+        if void is None:
             return Handled("ignored", "no command")
+        await reply(self._store, github, trigger.context, requests.edited(void, self._settings.command))
         return Handled("done", "the comment of a request was changed: it waits no more")
 
     async def _allowed(self, command: Command, context: TriggerContext, github: GitHub) -> None:

@@ -15,7 +15,7 @@ from bot.domain.messages import Message, TextPart, ToolCall, ToolResult
 from bot.domain.review import OpenThread
 from bot.domain.task import Mode, Task
 from bot.errors import RepositoryRefused, TaskRefused
-from bot.github import rounds
+from bot.github import pictures, rounds
 from bot.projects.checks import FoundCheck
 from bot.settings.record import settings_from_data, settings_to_data
 from bot.settings.resolve import RunSettings
@@ -188,6 +188,8 @@ async def prepare(scene: Scene) -> Prepared:
         # Not from a branch of the task's: what it says may have been put there to steer us.
         source = await _base_commit(scene, origin) if expected else live.opened.base
         guidance = await read_guidance(live.workspace, source, lease.memory) if source else Guidance()
+        threads = await _threads(scene)
+        await _note_pictures(scene, threads)
         return {
             "guidance": asdict(guidance),
             "base": live.opened.base,
@@ -199,7 +201,7 @@ async def prepare(scene: Scene) -> Prepared:
             "checks": [asdict(check) for check in found if check.program in programs],
             "heard": await _heard_before(scene),
             "theirs": not live.opened.movable,
-            **await _threads(scene),
+            **threads,
         }
 
     value = cast("dict[str, object]", await scene.steps.do("prepare", action, stoppable=True, patient=True))
@@ -239,6 +241,17 @@ async def _threads(scene: Scene) -> dict[str, Json]:
         # Nothing else tells of it: who plans answers no threads.
         await scene.recorder.note("threads/left", Notice(rounds.left_over(left)))
     return {"number": found.number, "threads": [thread.to_data() for thread in threads]}
+
+
+async def _note_pictures(scene: Scene, found: dict[str, Json]) -> None:
+    """Tell people of pictures in what they wrote: the model is told the words."""
+    task, run = scene.task, scene.run
+    threads = [OpenThread.from_data(row) for row in cast("list[dict[str, Any]]", found.get("threads", []))]
+    texts = [run.request, *(one.text for thread in threads for one in thread.said)]
+    if run.seq == 1 or run.fresh:
+        texts += [task.title, task.body]
+    if told := pictures.not_looked_at(pictures.count(texts)):
+        await scene.recorder.note("pictures", Notice(told))
 
 
 async def _base_commit(scene: Scene, origin: Origin) -> str | None:

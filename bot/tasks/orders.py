@@ -9,6 +9,7 @@ from typing import Literal, assert_never
 
 from bot.agent.modes import FINISH
 from bot.commands.catalogue import usages
+from bot.commands.permissions import WRITERS
 from bot.domain.command import (
     Answer,
     Approve,
@@ -234,6 +235,21 @@ class Orders:
         if command.approves and (plan is None or not await holds(self._store, task, plan.fact)):
             return "an approval where no plan waits"
         return ""
+
+    async def said_to_us(self, trigger: ThreadCommented, github: GitHub) -> Fix | None:
+        """Take a writer's reply in a thread that we began for words to the run that is open; else it is no command."""
+        context, actor = trigger.context, trigger.context.actor
+        thread = context.thread
+        task = await self._store.task_of(thread.repository.id, thread.number)
+        is_person = actor is not None and not actor.is_bot and not trigger.via_app
+        if task is None or not is_person or await self._store.open_run(task.id) is None:
+            return None
+        threads = await github.reviews.review_threads(thread.repository, thread.number)
+        began = (one.comments[0] for one in threads)
+        if not any(first.is_ours and first.id == trigger.thread_root_id for first in began):
+            return None
+        writes = actor is not None and await github.permission(thread.repository, actor) in WRITERS
+        return Fix(trigger.text) if writes else None
 
     async def is_ours(self, context: TriggerContext) -> bool:
         """Say whether a thread is a pull request that a task of ours opened."""

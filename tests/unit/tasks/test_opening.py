@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.events import BranchPushed, RunStarted, WorkspaceReady
+from bot.domain.events import BranchPushed, Notice, RunStarted, WorkspaceReady
 from bot.domain.messages import Message, Part, TextPart, ToolCall, ToolResult
 from bot.settings.resolve import resolve
 from bot.settings.server import ServerSettings
 from bot.tasks.engines.base import Step
 from bot.tasks.opening import NO_RESULT, Prepared, Wanted, _closed, begin, prepare, transcript_of
 from tests.unit.agent.made import broken_rules
-from tests.unit.tasks.made import World
+from tests.unit.tasks.made import World, finish, reply
+from tests.unit.tasks.test_workflow import whole
 
 SETTINGS = resolve(ServerSettings(), None)
 
@@ -155,3 +157,25 @@ async def test_others_commits_are_told(world: World) -> None:
     assert "not yours" not in calm.messages[-1].text
     world.shop.branches[task.branch] = theirs
     assert "not yours" in (await told(world, "third", request="More.")).messages[-1].text
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("See ![this](https://x/y.png) and <img src='z'>.", "2 images were not looked at."),
+        ("![a][ref]", "1 image was not looked at."),
+        ("As `![a](b)` says:\n```md\n![c](d)\n```\n", None),
+        ("Plain words!", None),
+    ],
+)
+async def test_pictures_that_nobody_saw_are_told_of(world: World, body: str, told: str | None) -> None:
+    """Once, of what was written for this run; what stands in code is no picture."""
+    task, one = await world.begin(body=body)
+    await whole(world, one, reply(finish()))
+    facts = [event.fact for event in await world.store.events(task.id)]
+    found = [fact.text for fact in facts if isinstance(fact, Notice) and "looked at" in fact.text]
+    assert found == ([told] if told else [])
+    _, again = await world.begin("again", comment_id=5, request="More.")
+    await whole(world, again, reply(finish()))
+    facts = [event.fact for event in await world.store.events(task.id)]
+    assert [fact.text for fact in facts if isinstance(fact, Notice) and "looked at" in fact.text] == found

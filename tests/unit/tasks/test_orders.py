@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.events import PlanProposed, RunStarted
+from bot.domain.refs import Actor
 from bot.domain.task import Run, Task
 from bot.errors import RunEnding, TaskRefused
 from bot.settings.server import LimitsSection, ModelsSection, ServerSettings
@@ -437,3 +438,44 @@ async def test_a_death_at_any_step_of_answering_changes_nothing(door: Door, at: 
     assert (await ended(world, task, 2)).outcome == "done"
     assert [body.startswith("> Why?") for body in world.github.bodies(7)] == [False, False, True]
     assert await open_plan(world.store, task) is not None
+
+
+@pytest.mark.parametrize(
+    ("ours", "person", "is_open", "heard"),
+    [
+        (True, FLORA, True, True),
+        (False, FLORA, True, False),
+        (True, {"id": 2, "login": "moss", "type": "User"}, True, False),
+        (True, {"id": 3, "login": "robot[bot]", "type": "Bot"}, True, False),
+        (True, FLORA, False, False),
+    ],
+)
+async def test_a_reply_to_us_reaches_the_run(
+    world: World, person: dict[str, object], *, ours: bool, is_open: bool, heard: bool
+) -> None:
+    """While one is open, and only of those who may write; in nobody else's thread."""
+    door = Door(world, ServerSettings())
+    await whole(world, await taken(world, await door.comment("/agent fix")), *WORKED)
+    [number] = world.github.pulls
+    reviews = world.github.reviews
+    author = reviews.us if ours else Actor(1, "flora")
+    thread = reviews.begin(number, reviews.review(number, author, "COMMENTED"), "rose.txt", 1, "Look here.")
+    if is_open:
+        await taken(world, await door.comment("/agent fix More."))
+    said = {
+        "id": 9_000,
+        "body": "Take the red one.",
+        "user": person,
+        "in_reply_to_id": thread.comments[0].id,
+        "path": "x",
+    }
+    handled = await door.play(
+        "pull_request_review_comment",
+        action="created",
+        sender=person,
+        pull_request={"number": number, "title": "T", "body": "", "user": FLORA},
+        comment=said,
+    )
+    [task] = await world.store.tasks()
+    assert [item.text for item in await world.store.inbox(task.id)] == (["Take the red one."] if heard else [])
+    assert (handled.state == "done") is heard

@@ -183,5 +183,7 @@ async def test_an_edit_that_is_put_back_was_one(door: Door, who: str) -> None:
         changes={"body": {"from": "another call"}},
     )
     assert (handled.state == "done") is (who == "another"), handled
+    told = [body for body in world.github.bodies(7) if "is void: its comment is not as it was posted" in body]
+    assert len(told) == (who == "another")
     said = await yes(world, asked.hash[:8] if who == "another" else None)
     assert said.kind == ("refused" if who == "another" else "approved")
