@@ -13,6 +13,7 @@ HERE = Path(__file__).parent
 
 
 ALONE = {
+    "test_ci.py",
     "test_demo.py",
     "test_doors.py",
     "test_ecosystems.py",

@@ -34,7 +34,14 @@ SCRIPT = Script(
         Conversation("question", (ANSWER,), match="/A person asks:[\\s\\S]*What is wrong with it/"),
         Conversation(
             "change",
-            (proposes(CHANGED, "Smaller, please", "Only one letter", "maria \\(writer\\): No word more"),),
+            (
+                proposes(
+                    CHANGED,
+                    "Smaller, please",
+                    "Only one letter",
+                    "comment in T\\d by maria \\(writer\\)\n[^\n]*No word more",
+                ),
+            ),
             match="A person wants it changed",
         ),
         Conversation("plan", (proposes(PLAN, "greeting is wrong"),), match="greeting is wrong"),
@@ -98,7 +105,8 @@ def test_a_plan_is_reviewed_on_its_lines_and_approved_at_its_head(stage: Stage) 
         stage, pull.number, f"That review approves `{old[:12]}`, and the present head is `{head_of(stage, pull)[:12]}`"
     )
     stage.hub.review(pull, stage.stranger, "APPROVED", "")
-    said(stage, pull.number, "`stranger` may not use `review` here: it needs write access")
+    stage.hub.review(pull, stage.stranger, "COMMENTED", "/agent approve")
+    said(stage, pull.number, "`stranger` may not use `approve` here: it needs write access")
     assert len(stage.model.requests) == asked
     assert second in file_of(stage, pull)
 

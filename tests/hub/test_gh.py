@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -71,15 +72,22 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def place() -> Iterator[Path]:
+    """A folder with a short name: the path of a socket has a hundred characters at most."""
+    with tempfile.TemporaryDirectory(prefix="gh-", dir="/tmp") as made:
+        yield Path(made)
+
+
+@pytest.fixture
+def desk(place: Path) -> Iterator[Desk]:
     """A draft of ours with a thread, an answer in it and a comment."""
     program = shutil.which("gh")
     if program is None:
         if os.environ.get("REQUIRE_GH") == "1":
             pytest.fail("gh is not installed, and REQUIRE_GH=1")
         pytest.skip("gh is not installed")
-    hub = Hub(tmp_path / "hub")
-    with listening(hub, tmp_path / "hub.sock"):
+    hub = Hub(place / "hub")
+    with listening(hub, place / "hub.sock"):
         ada = hub.create_user("ada")
         repository = hub.create_repository(ada, "engine", files={"a.txt": "one\ntwo\n"})
         app = hub.create_app(ada, "Issuewright")
@@ -91,9 +99,9 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         pending = hub.start_review(pull, app.bot, "One thread")
         hub.reply(pull.pull.threads[0], app.bot, "Because", pending)
         hub.submit_review(pending, "COMMENTED")
-        (tmp_path / "gh").mkdir()
-        (tmp_path / "gh" / "config.yml").write_text(f"http_unix_socket: {tmp_path / 'hub.sock'}\n")
-        yield Desk(program, tmp_path, hub.create_user_token(ada), pull)
+        (place / "gh").mkdir()
+        (place / "gh" / "config.yml").write_text(f"http_unix_socket: {place / 'hub.sock'}\n")
+        yield Desk(program, place, hub.create_user_token(ada), pull)
     hub.close()
 
 
