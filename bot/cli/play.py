@@ -38,10 +38,11 @@ async def worked(
 
     def stop() -> None:
         if not stopping:
-            screen.say("\nStopping; what was done is kept. Ctrl-C once more leaves at once.", "yellow")
-            stopping.add(loop.create_task(shot.stop(run)))
+            # Before it is said: a second one that comes at once has to be heard.
             loop.remove_signal_handler(signal.SIGINT)
             signal.signal(signal.SIGINT, leave)
+            screen.say("\nStopping; what was done is kept. Ctrl-C once more leaves at once.", "yellow")
+            stopping.add(loop.create_task(shot.stop(run)))
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
