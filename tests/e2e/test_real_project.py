@@ -1,9 +1,11 @@
 """A bug of a released package, mended as its next release mended it, and shown by the package's own tests."""
 
+import itertools
 import json
 import os
 import re
 import shlex
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,7 +70,9 @@ class Project:
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Fetch both releases once, and prepare an environment in which the work tree's uid can run the tests."""
     folder = tmp_path_factory.mktemp("real")
-    for parent in (folder, folder.parent, folder.parent.parent):
+    # Workers that go side by side have a folder more.
+    above = itertools.takewhile(lambda one: one != Path(tempfile.gettempdir()), folder.parents)
+    for parent in (folder, *above):
         parent.chmod(0o711)
     python = make_environment(folder / "environment")
     archives = folder / "archives"
