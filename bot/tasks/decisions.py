@@ -85,10 +85,8 @@ async def approve(  # noqa: PLR0913 - an approval has these sides
         comment_id: of the comment, where it is one of the conversation: ids there only grow.
         word: with which comments speak to us.
     """
-    said, pattern = (
-        _Said(context, word, short_hash, comment_created_at, in_thread_of, comment_id, clock()),
-        mask(always or ""),
-    )
+    said = _Said(context, word, short_hash, comment_created_at, in_thread_of, comment_id, clock())
+    pattern = mask(always or "")
     try:
         task, decision = await _meant(store, github, said)
     except _Refused as refusal:
@@ -112,13 +110,18 @@ async def approve(  # noqa: PLR0913 - an approval has these sides
         return Decided("refused", await _before(store, decision), fact)
     if counted == "more_needed":
         return Decided("more_needed", requests.more_needed(fact, actor[1], needed, word), fact)
-    by = next(one.actor for one in await store.decisions(task.id) if one.id == decision.id)
-    votes = await store.votes(decision.id)
-    await _note(store, task, decision, ActionDecided(fact.hash, "approved", by), clock())
-    shared = shared_pattern(votes)
-    text = requests.approved(fact, by, always=shared, differ=not shared and any(one.pattern for one in votes))
+    text = await _approved(store, task, decision, clock())
     await _settle(store, github, task, decision, text)
     return Decided("approved", text, fact)
+
+
+async def _approved(store: TaskStore, task: Task, decision: Decision, at: datetime) -> str:
+    """Note that enough people approved a call, and return what they are told."""
+    fact, votes = _asked(decision).fact(), await store.votes(decision.id)
+    by = next(one.actor for one in await store.decisions(task.id) if one.id == decision.id)
+    await _note(store, task, decision, ActionDecided(fact.hash, "approved", by), at)
+    shared = shared_pattern(votes)
+    return requests.approved(fact, by, always=shared, differ=not shared and any(one.pattern for one in votes))
 
 
 async def deny(  # noqa: PLR0913 - a denial has these sides
