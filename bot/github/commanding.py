@@ -73,6 +73,23 @@ def nothing_waits(word: str) -> str:
     return f"Nothing waits for a decision here. `{pieces.plain(word)} status` says how the task stands."
 
 
+def more_needed(login: str, needed: int, short: str, word: str) -> str:
+    """Say that others have to approve a plan too."""
+    return (
+        f"{pieces.person(login)} approves plan `{short}`. It takes {needed} people here: another one writes"
+        f" `{pieces.plain(word)} approve {short}`."
+    )
+
+
+def takes_several(needed: int, short: str, word: str) -> str:
+    """Refuse to begin the work of a plan at one person's word."""
+    word = pieces.plain(word)
+    return (
+        f"Plan `{short}` takes the approval of {needed} people here: `{word} approve {short}`. `{word} plan <text>`"
+        " says what to change, or answers what it asks."
+    )
+
+
 def hash_needed(word: str) -> str:
     """Refuse a decision that could mean anything."""
     return f"Say what is decided: `{pieces.plain(word)} approve <hash>`. Nothing was decided."

@@ -29,6 +29,7 @@ from bot.domain.command import (
     Update,
     name_of,
 )
+from bot.domain.proposal import short
 from bot.domain.refs import RepositoryRef
 from bot.domain.task import Intent, Run, Task, branch_name
 from bot.domain.trigger import Commented, Labelled, Pushed, Reviewed, ThreadCommented, Trigger, TriggerContext
@@ -40,7 +41,7 @@ from bot.store.base import Accepted, NewRequest, TaskStore
 from bot.tasks import decisions, pushes
 from bot.tasks.effects import ensure_comment, progress_slot, reply
 from bot.tasks.engines.base import ABI
-from bot.tasks.plans import deciding_run, judge, open_plan
+from bot.tasks.plans import OpenPlan, deciding_run, judge, open_plan, vote
 from bot.tasks.sheets import holds, require_head
 from bot.tasks.standing import progress_view, stand
 from bot.tasks.statuses import show_status
@@ -99,6 +100,8 @@ class Orders:
         """
         match command:
             case Fix():
+                if not isinstance(trigger, Labelled):
+                    await self._require_one(context)
                 return await self._work(command, trigger, context, github)
             case Plan() | Ask():
                 request = await self._request(Fix(command.text), trigger, context, github)
@@ -111,6 +114,7 @@ class Orders:
             case Answer():
                 if not await self._is_awaited(context):
                     raise TaskRefused(questions.nothing_asked(self._word))
+                await self._require_one(context)
                 return await self._work(Fix(command.text), trigger, context, github)
             case Update() | Check():
                 return await self._alone(command, trigger, context, github)
@@ -178,7 +182,7 @@ class Orders:
             if judge(plan, events, command.hash, comment_id, said_at, word=self._word):
                 if plan and isinstance(trigger, Reviewed) and not command.hash:
                     await require_head(github, self._store, task, plan.fact, trigger, self._word)
-                return await self._work(Fix(""), trigger, context, github)
+                return await self._approved(plan, trigger, context, github)
         if command.hash is None and isinstance(trigger, Reviewed):
             # It may have been written long before the call waited.
             raise TaskRefused(commanding.hash_needed(self._word))
@@ -204,6 +208,25 @@ class Orders:
             return await self._work(Fix(""), trigger, context, github)
         return Handled("done", f"call {decided.kind}")
 
+    async def _approved(
+        self, plan: OpenPlan | None, trigger: Trigger, context: TriggerContext, github: GitHub
+    ) -> Handled:
+        """Let a plan's work begin, once enough people want it."""
+        task, actor = await self._task(context), context.actor
+        missing = await vote(self._store, github, task, plan, actor) if plan and actor else 0
+        if not plan or not missing:
+            return await self._work(Fix(""), trigger, context, github)
+        told = commanding.more_needed(_login(context), plan.approvals, short(plan.fact.hash), self._word)
+        await reply(self._store, github, context, told)
+        return Handled("done", f"plan: {missing} more")
+
+    async def _require_one(self, context: TriggerContext) -> None:
+        """Refuse to carry a plan out at the word of one person where it takes several."""
+        task = await self._store.task_of(context.thread.repository.id, context.thread.number)
+        plan = await open_plan(self._store, task) if task else None
+        if plan and plan.approvals > 1:
+            raise TaskRefused(commanding.takes_several(plan.approvals, short(plan.fact.hash), self._word))
+
     async def _review(self, command: Review, trigger: Trigger, context: TriggerContext, github: GitHub) -> Handled:
         """Begin a round where a review asks for one; a comment alone waits for the others.
 
@@ -213,7 +236,7 @@ class Orders:
         plan = await open_plan(self._store, task)
         if command.approves and plan is not None and isinstance(trigger, Reviewed):
             await require_head(github, self._store, task, plan.fact, trigger, self._word)
-            return await self._work(Fix(""), trigger, context, github)
+            return await self._approved(plan, trigger, context, github)
         if plan is not None and not command.wants_changes:
             return Handled("ignored", "a review that only comments on a plan")
         if plan is not None:

@@ -1,15 +1,19 @@
 """The plan that people decide about, and which of a thread's plans a decision means."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from bot.commands.permissions import WRITERS
 from bot.domain.events import PlanProposed, RunEvent
 from bot.domain.proposal import short
+from bot.domain.refs import Actor
 from bot.domain.task import BESIDE, Run, Task
 from bot.errors import TaskRefused
 from bot.github import commanding
-from bot.store.base import TaskStore
+from bot.github.base import GitHub
+from bot.store.base import Effect, TaskStore
 from bot.tasks.effects import plan_slot
 from bot.tasks.standing import stand
 
@@ -23,6 +27,8 @@ class OpenPlan:
     """The comment in which people read it; None where none is known."""
     at: datetime
     """When it was put to them."""
+    approvals: int = 1
+    """People who have to approve it."""
 
 
 async def deciding_run(store: TaskStore, task: Task) -> Run:
@@ -43,7 +49,26 @@ async def open_plan(store: TaskStore, task: Task) -> OpenPlan | None:
         return None
     effect = await store.effect(task.id, plan_slot(run.seq, plan.number))
     at = max(event.at for event in events if event.fact == plan)
-    return OpenPlan(plan, int(effect.remote_id) if effect else None, at)
+    needed = standing.started.settings.get("require_approvals") if standing.started else None
+    return OpenPlan(plan, int(effect.remote_id) if effect else None, at, needed if isinstance(needed, int) else 1)
+
+
+async def vote(store: TaskStore, github: GitHub, task: Task, plan: OpenPlan, actor: Actor) -> int:
+    """Count a writer's yes to a plan; return how many others are still needed.
+
+    Who said yes before and may not write any more counts no longer.
+    """
+    if plan.approvals <= 1:
+        return 0
+    slot = f"votes.{short(plan.fact.hash)}"
+    kept = await store.effect(task.id, slot)
+    votes: dict[str, str] = json.loads(kept.remote_id) if kept else {}
+    votes[str(actor.id)] = actor.login
+    for voter, login in list(votes.items()):
+        if voter != str(actor.id) and await github.permission(task.repository, Actor(int(voter), login)) not in WRITERS:
+            del votes[voter]
+    await store.keep_effect(task.id, Effect(slot, "votes", json.dumps(votes)))
+    return max(0, plan.approvals - len(votes))
 
 
 def judge(

@@ -479,3 +479,51 @@ async def test_a_reply_to_us_reaches_the_run(
     [task] = await world.store.tasks()
     assert [item.text for item in await world.store.inbox(task.id)] == (["Take the red one."] if heard else [])
     assert (handled.state == "done") is heard
+
+
+FERN = {"id": 4, "login": "fern", "type": "User"}
+
+
+@pytest.fixture
+def several(world: World) -> Door:
+    """Where a plan takes two people."""
+    world.settings = ServerSettings(mode="plan", require_approvals=2)
+    door = Door(world, world.settings)
+    world.github.permissions[4] = "write"
+    return door
+
+
+async def test_two_people_have_to_approve_a_plan(several: Door) -> None:
+    """Two different ones; the same person twice, and one who may not write, are no second."""
+    task = await planned(several, WATER)
+    [short] = [one[:8] for one in await hashes(several, task)]
+    for text in ("/agent approve", f"/agent approve {short}"):
+        said = await refused(several, text)
+        assert said.startswith(f"`flora` approves plan `{short}`. It takes 2 people here:")
+    assert (await several.comment("/agent approve", person={"id": 2, "login": "moss", "type": "User"})).accepted is None
+    run = await taken(several.world, await several.comment(f"/agent approve {short}", person=FERN))
+    await whole(several.world, run, *WORKED)
+    assert (await ended(several.world, task, 2)).outcome == "done"
+
+
+async def test_who_may_write_no_more_counts_no_more(several: Door) -> None:
+    """GitHub is asked again about those who approved before."""
+    task = await planned(several, WATER)
+    await refused(several, "/agent approve")
+    several.world.github.permissions[1] = "read"
+    assert (await several.comment("/agent approve", person=FERN)).accepted is None
+    several.world.github.permissions[1] = "admin"
+    assert (await several.comment("/agent approve")).accepted is not None
+    assert await several.world.store.open_run(task.id) is not None
+
+
+async def test_where_several_decide_one_cannot_begin_at_once(several: Door) -> None:
+    """Neither by `fix` nor by an answer; another plan needs its own approvals."""
+    task = await planned(several, WATER)
+    await refused(several, "/agent approve")
+    assert "takes the approval of 2 people here" in await refused(several, "/agent fix")
+    run = await taken(several.world, await several.comment("/agent plan Dig."))
+    await whole(several.world, run, reply(propose("Dig.", questions=["Where?"])))
+    assert "takes the approval of 2 people here" in await refused(several, "/agent answer There.")
+    assert (await several.comment("/agent approve", person=FERN)).accepted is None
+    assert await open_plan(several.world.store, task) is not None
