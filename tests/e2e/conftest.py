@@ -1,37 +1,13 @@
 """Stages for stories."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.scripts import FILES, GREETING
 from tests.e2e.stage import Stage
-
-HERE = Path(__file__).parent
-
-
-ALONE = {
-    "test_ci.py",
-    "test_demo.py",
-    "test_doors.py",
-    "test_ecosystems.py",
-    "test_everyday_stories.py",
-    "test_gates.py",
-    "test_planning.py",
-    "test_run_resumed.py",
-    "test_run_resumed_in_place.py",
-}
-"""They work as one person, or with the user ids that nobody chose: never at once, where workers go side by side."""
-
-
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Keep each file together, and those that could end each other's processes too."""
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            group = "alone" if item.path.name in ALONE or item.path.parent != HERE else item.path.name
-            item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture
