@@ -1,5 +1,6 @@
 """What people ask for, carried out: a run is queued or hears it, a decision is kept, or a person is answered."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -87,6 +88,8 @@ class Orders:
         self._ids = ids
         self._clock = clock
         self._stop = stop
+        self._voting = asyncio.Lock()
+        """Held while a vote is counted: two that come at once are two."""
 
     @property
     def _word(self) -> str:
@@ -213,7 +216,8 @@ class Orders:
     ) -> Handled:
         """Let a plan's work begin, once enough people want it."""
         task, actor = await self._task(context), context.actor
-        missing = await vote(self._store, github, task, plan, actor) if plan and actor else 0
+        async with self._voting:
+            missing = await vote(self._store, github, task, plan, actor) if plan and actor else 0
         if not plan or not missing:
             return await self._work(Fix(""), trigger, context, github)
         told = commanding.more_needed(_login(context), plan.approvals, short(plan.fact.hash), self._word)

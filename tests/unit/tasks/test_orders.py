@@ -1,5 +1,6 @@
 """What people ask for beside work: plans that are approved and changed, questions, another try, money, a model."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
@@ -504,6 +505,13 @@ async def test_two_people_have_to_approve_a_plan(several: Door) -> None:
     run = await taken(several.world, await several.comment(f"/agent approve {short}", person=FERN))
     await whole(several.world, run, *WORKED)
     assert (await ended(several.world, task, 2)).outcome == "done"
+
+
+async def test_two_who_approve_at_once_are_two(several: Door) -> None:
+    """Neither vote is lost, however their deliveries meet; the work begins once."""
+    await planned(several, WATER)
+    handled = await asyncio.gather(several.comment("/agent approve"), several.comment("/agent approve", person=FERN))
+    assert sorted(one.accepted is not None for one in handled) == [False, True]
 
 
 async def test_who_may_write_no_more_counts_no_more(several: Door) -> None:
