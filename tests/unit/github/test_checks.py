@@ -1,53 +1,27 @@
 """Our check runs, the checks of others and logs of jobs, against the local GitHub."""
 
-import random
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from bot.domain.refs import RepositoryRef
 from bot.errors import Conflict, Forbidden, GitHubUnavailable, NotFound
 from bot.github.base import CheckRun
-from bot.github.client import GitHubAppClient, GitHubClient
+from bot.github.client import GitHubClient
 from bot.github.job_log import HEAD_BYTES, LIMIT_BYTES, plain
 from bot.testing.hub.faults import Fault
 from bot.testing.hub.hub import Hub
-from bot.testing.hub.records import App, Installation, Repository, User
 from bot.testing.hub.records import CheckRun as Run
 from bot.testing.hub.server import HubServer
+from tests.unit.github.on_hub import OnHub
 
 
 @dataclass
-class World:
+class World(OnHub):
     """A repository of Ada's with our App installed on it, and a commit that is checked."""
 
-    hub: Hub
-    server: HubServer
-    ada: User
-    repository: Repository
-    app: App
-    installation: Installation
     sha: str
-
-    @property
-    def ref(self) -> RepositoryRef:
-        """The repository in our words."""
-        return RepositoryRef(self.repository.id, self.repository.full_name, "main")
-
-    def client(self, **more: object) -> GitHubAppClient:
-        """Make a client of it."""
-        known: dict[str, object] = {
-            "api_url": self.server.api_url,
-            "app_id": self.app.id,
-            "private_key": self.app.private_key,
-            "clock": lambda: datetime.now(UTC),
-            "random": random.Random(1).random,
-            "write_interval_s": 0.0,
-        }
-        return GitHubAppClient(**{**known, **more})  # type: ignore[arg-type]
 
     def ended(self, log: str | bytes, conclusion: str = "failure", name: str = "test") -> Run:
         """Let a job of CI end."""

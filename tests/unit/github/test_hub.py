@@ -1,55 +1,23 @@
 """The client against the local GitHub, which judges permissions, tokens and payloads by itself."""
 
-import random
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from bot.domain.refs import Actor, RepositoryRef
+from bot.domain.refs import Actor
 from bot.domain.trigger import Closed, Commented, Labelled, Unlabelled
 from bot.errors import Conflict, Forbidden, GitHubUnavailable
-from bot.github.client import GitHubAppClient, GitHubClient
+from bot.github.client import GitHubClient
 from bot.github.webhooks import decode, to_trigger
 from bot.testing.hub.faults import Fault
 from bot.testing.hub.hub import Hub
-from bot.testing.hub.records import App, Installation, Repository, User
 from bot.testing.hub.server import HubServer
-
-
-@dataclass
-class World:
-    """A repository of Ada's with our App installed on it."""
-
-    hub: Hub
-    server: HubServer
-    ada: User
-    repository: Repository
-    app: App
-    installation: Installation
-
-    @property
-    def ref(self) -> RepositoryRef:
-        """The repository in our words."""
-        return RepositoryRef(self.repository.id, self.repository.full_name, "main")
-
-    def client(self, **more: object) -> GitHubAppClient:
-        """Make a client of it."""
-        known: dict[str, object] = {
-            "api_url": self.server.api_url,
-            "app_id": self.app.id,
-            "private_key": self.app.private_key,
-            "clock": lambda: datetime.now(UTC),
-            "random": random.Random(1).random,
-            "write_interval_s": 0.0,
-        }
-        return GitHubAppClient(**{**known, **more})  # type: ignore[arg-type]
+from tests.unit.github.on_hub import OnHub
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path) -> Iterator[OnHub]:
     """A local GitHub with one of each."""
     hub = Hub(tmp_path)
     ada = hub.create_user("ada")
@@ -57,18 +25,18 @@ def world(tmp_path: Path) -> Iterator[World]:
     app = hub.create_app(ada, "Issuewright", webhook_url="http://127.0.0.1:9/", webhook_secret="s")
     installation = hub.install(app, [repository.id])
     with HubServer(hub) as server:
-        yield World(hub, server, ada, repository, app, installation)
+        yield OnHub(hub, server, ada, repository, app, installation)
 
 
 @pytest.fixture
-async def github(world: World) -> AsyncIterator[GitHubClient]:
+async def github(world: OnHub) -> AsyncIterator[GitHubClient]:
     """Our installation's client."""
     app = world.client()
     yield app.installation(world.installation.id)
     await app.close()
 
 
-async def test_a_whole_conversation(world: World, github: GitHubClient) -> None:
+async def test_a_whole_conversation(world: OnHub, github: GitHubClient) -> None:
     """Issue, reaction, comment, edit, branch, pull request, in the order of a task."""
     issue = world.hub.open_issue(world.repository, world.ada, "It breaks", "Badly.", ["agent"])
     me = await github.identity()
@@ -103,7 +71,7 @@ async def test_a_whole_conversation(world: World, github: GitHubClient) -> None:
     assert await github.git_token(world.ref)
 
 
-async def test_faults(world: World, github: GitHubClient) -> None:
+async def test_faults(world: OnHub, github: GitHubClient) -> None:
     """A comment that was made before the connection broke is not made again; reads do not mind."""
     issue = world.hub.open_issue(world.repository, world.ada, "It breaks")
     faults = world.hub.faults
@@ -120,14 +88,14 @@ async def test_faults(world: World, github: GitHubClient) -> None:
     assert len(issue.comments) == 2
 
 
-async def test_a_suspended_app_says_so(world: World, github: GitHubClient) -> None:
+async def test_a_suspended_app_says_so(world: OnHub, github: GitHubClient) -> None:
     """In GitHub's words."""
     world.hub.suspend(world.installation, world.ada)
     with pytest.raises(Forbidden, match="suspended"):
         await github.issue(world.ref, 1)
 
 
-async def test_a_jobs_token(world: World) -> None:
+async def test_a_jobs_token(world: OnHub) -> None:
     """Acts as `github-actions[bot]`, whatever id that has here."""
     token = world.hub.create_job_token(world.repository, {"issues": "write", "contents": "read"})
     app = world.client(app_id=None, private_key=None, token=token.value)
@@ -140,7 +108,7 @@ async def test_a_jobs_token(world: World) -> None:
     await app.close()
 
 
-async def test_what_it_delivers_becomes_triggers(world: World) -> None:
+async def test_what_it_delivers_becomes_triggers(world: OnHub) -> None:
     """Its payloads are valid by GitHub's own description; ours is the meaning."""
     hub, ada = world.hub, world.ada
     issue = hub.open_issue(world.repository, ada, "It breaks", None, ["agent"])

@@ -31,7 +31,7 @@ from bot.testing.hub.server import HubServer
 from bot.testing.hub.state.reviews import LineComment
 from tests.hub.graphql.asker import theirs
 from tests.hub.world import Clock
-from tests.unit.github.test_hub import World
+from tests.unit.github.on_hub import OnHub
 
 KEY = b"k" * 32
 TASK = "0a" * 16
@@ -45,7 +45,7 @@ def marked(text: str, slot: str = "review.1") -> str:
 
 
 @dataclass
-class Scene(World):
+class Scene(OnHub):
     """A pull request of ours, and Grace, who reviews it."""
 
     clock: Clock
@@ -104,7 +104,7 @@ async def scene(served: tuple[Hub, HubServer, Clock]) -> AsyncIterator[Scene]:
     installation = hub.install(app, [repository.id])
     hub.commit_files(repository, app.bot, "agent/1", {"a.txt": AFTER})
     pull = hub.open_pull(repository, app.bot, "Fix", head="agent/1", draft=True)
-    plain = World(hub, server, ada, repository, app, installation)
+    plain = OnHub(hub, server, ada, repository, app, installation)
     client = plain.client()
     reviews = client.installation(installation.id).reviews
     yield Scene(hub, server, ada, repository, app, installation, clock, grace, pull, reviews, client)
