@@ -14,7 +14,8 @@ from bot.tools.standard import standard_tools
 from bot.tools.toolset import StandardToolset
 from tests.unit.tools.calls import Put, Use
 
-UID = 1500
+# Of this process of the tests: whoever has it is ended with its sandbox.
+UID = 40_000 + os.getpid() % 4096
 
 
 @pytest.fixture

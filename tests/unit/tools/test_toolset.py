@@ -12,6 +12,7 @@ from bot.sandbox.base import Place
 from bot.sandbox.process import ProcessSandbox
 from bot.tools.base import FileLedger, ToolContext, ToolOutput
 from bot.tools.toolset import StandardToolset
+from tests.unit.tools.conftest import UID
 
 
 async def test_order(toolset: StandardToolset) -> None:
@@ -104,7 +105,7 @@ async def test_only_tool_errors(context: ToolContext) -> None:
 
 async def test_broken_place() -> None:
     """A workspace that does not exist is no matter for the model."""
-    sandbox = ProcessSandbox(Place(Path("/nonexistent"), uid=None if os.geteuid() else 1500))
+    sandbox = ProcessSandbox(Place(Path("/nonexistent"), uid=None if os.geteuid() else UID))
     toolset = StandardToolset([], ToolContext(sandbox, FileLedger()))
     assert toolset.specs == []
     with pytest.raises(SandboxError):
