@@ -53,9 +53,10 @@ class Desk:
     folder: Path
     token: Token
     pull: Issue
+    hub: Hub
 
-    def gh(self, *arguments: str) -> str:
-        """Run a command and return what it prints."""
+    def gh(self, *arguments: str, code: int = 0) -> str:
+        """Run a command and return what it prints; it has to end with a code."""
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
@@ -67,7 +68,7 @@ class Desk:
         done = subprocess.run(
             [self.program, *arguments], env=environment, cwd=self.folder, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == code, done.stderr
         return done.stdout
 
 
@@ -101,7 +102,7 @@ def desk(place: Path) -> Iterator[Desk]:
         hub.submit_review(pending, "COMMENTED")
         (place / "gh").mkdir()
         (place / "gh" / "config.yml").write_text(f"http_unix_socket: {place / 'hub.sock'}\n")
-        yield Desk(program, place, hub.create_user_token(ada), pull)
+        yield Desk(program, place, hub.create_user_token(ada), pull, hub)
     hub.close()
 
 
@@ -119,10 +120,52 @@ def test_reviews_and_threads_are_shown(desk: Desk) -> None:
 
 
 def test_a_person_reviews_and_ends_the_draft(desk: Desk) -> None:
-    """By the program's own commands; `gh pr view` asks for more than the hub's part of the schema has."""
+    """By the program's own commands."""
     desk.gh("pr", "review", "1", "--approve", "--body", "Good now", "--repo", "ada/engine")
     desk.gh("pr", "ready", "1", "--repo", "ada/engine")
     assert desk.pull.pull is not None
     last = desk.pull.pull.reviews[-1]
     assert (last.user.login, last.state, last.body) == ("ada", "APPROVED", "Good now")
     assert not desk.pull.pull.draft
+
+
+def test_the_conversation_is_shown(desk: Desk) -> None:
+    """The pull request with its reviewers, and all that was said, as a person reads it there."""
+    desk.hub.comment(desk.pull, desk.pull.repository.owner, "Look at `a.txt`")
+    shown = desk.gh("pr", "view", "1", "--repo", "ada/engine")
+    fields = dict(line.split("\t", 1) for line in shown.splitlines() if "\t" in line)
+    wanted = {"title:": "Fix", "state:": "DRAFT", "author:": "issuewright", "additions:": "1", "deletions:": "1"}
+    assert {name: fields[name] for name in wanted} == wanted
+    assert "ada (Changes requested)" in fields["reviewers:"]
+    said = desk.gh("pr", "view", "1", "--comments", "--repo", "ada/engine").split("--\n")
+    heads = [head.split() for head in said[:-1:2]]
+    told = [(head[1], head[-1], text.strip()) for head, text in zip(heads, said[1::2], strict=True)]
+    # What is of one second has no order.
+    assert sorted(told) == [
+        ("ada", "none", "Look at `a.txt`"),
+        ("ada", "requested", "No"),
+        ("issuewright", "commented", "One thread"),
+    ]
+
+
+def test_checks_are_shown(desk: Desk) -> None:
+    """Jobs, checks of other Apps and commit statuses of the head; while one fails the program says so by its code."""
+    hub, repository = desk.hub, desk.pull.repository
+    assert desk.pull.pull is not None
+    sha = desk.pull.pull.head_sha
+    (job,) = hub.run_workflow(repository, repository.owner, sha, ["test"]).jobs
+    hub.finish_job(job, "failure", "red")
+    lint = hub.create_app(repository.owner, "Lint Co")
+    hub.create_check_run(repository, lint, "style", sha, {"conclusion": "success"})
+    hub.create_check_run(repository, lint, "slow", sha, {"status": "in_progress"})
+    hub.set_status(repository, repository.owner, sha, "success", context="deploy", target_url="https://d.example/1")
+    listed = desk.gh("pr", "checks", "1", "--repo", "ada/engine", code=1)
+    rows = {name: (how, url) for name, how, _, url in (line.split("\t") for line in listed.splitlines())}
+    assert {name: how for name, (how, _) in rows.items()} == {
+        "test": "fail",
+        "style": "pass",
+        "slow": "pending",
+        "deploy": "pass",
+    }
+    assert rows["test"][1].endswith(f"/job/{job.id}")
+    assert rows["deploy"][1] == "https://d.example/1"

@@ -113,4 +113,5 @@ def test_the_schema_is_valid_and_every_field_is_served() -> None:
         "ID",
         "Int",
         "String",
+        "URI",
     }

@@ -15,6 +15,7 @@ from graphql import (
     GraphQLObjectType,
     GraphQLResolveInfo,
     GraphQLSchema,
+    GraphQLUnionType,
     build_schema,
     execute_sync,
     parse,
@@ -23,10 +24,15 @@ from graphql import (
 
 from bot.testing.hub.errors import HubError
 from bot.testing.hub.graphql.asking import Ask, translated, type_name
-from bot.testing.hub.graphql.fields import FIELDS, Resolver
+from bot.testing.hub.graphql.fields import FIELDS
 from bot.testing.hub.graphql.mutations import MUTATIONS, Mutation
+from bot.testing.hub.graphql.resolver import Resolver
 from bot.testing.hub.graphql.wording import invalid_json
+from bot.testing.hub.records import CheckRun, CommitStatus
 from bot.testing.hub.shapes.common import Json
+
+CHECKS: dict[type[object], str] = {CheckRun: "CheckRun", CommitStatus: "StatusContext"}
+"""Types of what is listed among the checks of a commit, and is no node here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +105,13 @@ def schema() -> GraphQLSchema:
         for name, resolver in fields.items():
             known.fields[name].resolve = _resolving(resolver)
     for known in built.type_map.values():
-        if isinstance(known, GraphQLInterfaceType):
+        if isinstance(known, GraphQLInterfaceType | GraphQLUnionType):
             known.resolve_type = _resolve_type
     return built
 
 
 def _resolve_type(record: object, *_: object) -> str | None:
-    return type_name(record)
+    return CHECKS.get(type(record)) or type_name(record)
 
 
 # Any: graphql-core hands over records and arguments untyped.

@@ -6,11 +6,19 @@ import base64
 import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from bot.testing.hub.graphql.asking import refused
-from bot.testing.hub.records import Review, ReviewComment, Thread
 
-Item = Thread | ReviewComment | Review
+
+class Item(Protocol):
+    """What is listed; the later ones have the larger ids."""
+
+    @property
+    def id(self) -> int:
+        """Names it."""
+        ...
+
 
 MOST = 100
 """Largest `first` (https://docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api)."""
