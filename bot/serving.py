@@ -17,6 +17,7 @@ from bot.tasks.engines.base import Engine
 from bot.tasks.engines.dbos import DbosEngine
 from bot.tasks.inlet import Inlet
 from bot.tasks.intake import Intake
+from bot.tasks.later import Later
 from bot.tasks.liveness import Liveness
 from bot.tasks.on_github import GitHubPublisher
 from bot.tasks.repairs import Repairs
@@ -37,6 +38,8 @@ class Server:
     inlet: Inlet
     admission: Admission
     chosen: Chosen
+    repairs: Repairs
+    later: Later
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -44,10 +47,12 @@ class Server:
         await self.admission.start()
         self.inlet.start()
         try:
+            await self.repairs.began(self.app)
             yield
         finally:
             await self.inlet.stop()
             await self.admission.stop(grace_s=DRAIN_S)
+            await self.later.close()
             await self.app.close()
             await self.stores.close()
 
@@ -63,7 +68,8 @@ def make_server(
         around: wraps the engine, for tests that end the process at a chosen step.
     """
     stores, app = bootstrap.open_stores(settings), bootstrap.make_app(settings)
-    repairs = Repairs(stores.tasks, settings, bootstrap.now)
+    later = Later()
+    repairs = Repairs(stores.tasks, settings, bootstrap.now, later)
     publisher = GitHubPublisher(stores.tasks, app, settings, shelter=bootstrap.shelter(chosen), repairs=repairs)
     desk = bootstrap.make_desk(settings, stores.tasks, publisher, chosen)
     executor = f"{socket.gethostname()}-{os.getpid()}-{bootstrap.new_id()[:8]}"
@@ -88,4 +94,4 @@ def make_server(
         repairs=repairs,
     )
     inlet = Inlet(stores.deliveries, intake, bootstrap.now, queued=admission.wake)
-    return Server(settings, stores, app, desk, intake, inlet, admission, chosen)
+    return Server(settings, stores, app, desk, intake, inlet, admission, chosen, repairs, later)

@@ -41,9 +41,20 @@ def left_told(task_id: str, paths: Sequence[str]) -> str:
     """Answer `finish` while markers are left."""
     listed = "\n".join(repr(path) for path in paths)
     return (
-        "Not finished: conflict markers are left in these files. Resolve them and call `finish` again.\n"
-        f"{fence(task_id, 'files with markers', listed)}"
+        "Not finished: conflict markers are left in these files, or they stand under a name that git made up for one "
+        f"side. Resolve that and call `finish` again.\n{fence(task_id, 'files with conflicts', listed)}"
     )
+
+
+def names_a_side(data: bytes, ids: Sequence[str]) -> bool:
+    """Whether a file holds a marker with the id of a side, wherever it came from."""
+    pairs = zip((b"<", b">"), ids, strict=True)
+    return any(re.search(rb"^%s{7,} %s" % (sign, re.escape(name.encode())), data, re.MULTILINE) for sign, name in pairs)
+
+
+def is_a_sides_name(path: str, ids: Sequence[str]) -> bool:
+    """Whether git gave a file this name because another one stands at its own on the other side."""
+    return re.search(rf"~(?:{'|'.join(map(re.escape, ids))})(?:_\d+)?(?:/|$)", path) is not None
 
 
 def has_markers(data: bytes, sides: Sequence[bytes], ids: Sequence[str]) -> bool:
@@ -54,9 +65,8 @@ def has_markers(data: bytes, sides: Sequence[bytes], ids: Sequence[str]) -> bool
         sides: the file as each side had it: what looks like a marker there is text.
         ids: how the markers name the sides.
     """
-    for sign, name in zip((b"<", b">"), ids, strict=True):
-        if re.search(rb"^" + sign + rb"{7,} " + re.escape(name.encode()), data, re.MULTILINE):
-            return True
+    if names_a_side(data, ids):
+        return True
     common = re.compile(rb"^\|{7,} [0-9a-f]{7,40}\r?$", re.MULTILINE)
     for pattern in (common, _SPLIT):
         if len(pattern.findall(data)) > sum(len(pattern.findall(side)) for side in sides):

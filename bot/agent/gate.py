@@ -102,12 +102,12 @@ class Asked:
 
 
 def shown(request: ActionRequest) -> str:
-    """Say in one line which call it is: the command, or the tool and its path."""
+    """Say in one line which call it is: the command, or the tool and its paths."""
     arguments = json.loads(request.arguments)
     if request.tool != COMMAND_TOOL:
-        path = arguments.get("path")
+        named = [one for key in ("path", "target") if isinstance(one := arguments.get(key), str) and one]
         # What goes down and up again hides where it ends, as does what is cut.
-        return f"{request.tool} {posixpath.normpath(path)}" if isinstance(path, str) and path else request.tool
+        return " ".join(filter(None, [request.tool, " to ".join(map(posixpath.normpath, named))]))
     text = " ".join(str(arguments.get("command") or "").split())
     return text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
 
@@ -162,6 +162,12 @@ def lifts(
 NOBODY = (
     "A person would have to approve this call ({why}), and nobody can be asked at this point. It was not carried out: "
     "go on without it, and say at the end what is left."
+)
+
+
+TOO_MUCH = (
+    "A person would have to approve this call ({why}), and it names more files than they could be shown at once. It "
+    "was not carried out: make several calls of it."
 )
 
 

@@ -144,10 +144,13 @@ def _fits_paths(rule: Rule, paths: Sequence[str]) -> bool:
 
 
 def _touches(rule: Rule, path: str) -> bool:
+    # Where it does not allow, a folder counts as what is in it.
+    meant = [path.casefold()] if rule.verdict == "allow" else [path.casefold(), f"{path.casefold()}/"]
     return (rule.protected and is_protected(path)) or any(
-        fnmatchcase(path.casefold(), written)
+        fnmatchcase(one, written)
         for pattern in map(str.casefold, rule.path)
         for written in (pattern, pattern.removeprefix("**/"))
+        for one in meant
     )
 
 
@@ -166,6 +169,8 @@ def _fits_command(rule: Rule, command: Command, at: str, root: str) -> bool:
     if allows and not all(_inside(one.target, root) for one in command.redirections):
         return False
     if not _begins(rule.command, command, exact=allows):
+        return False
+    if rule.at_top and at not in {"", "."}:
         return False
     rest = command.words[len(rule.command) :]
     if not _fits_words(rule, rest) or (rule.inside and not all(_inside(word, root) for word in command.words[1:])):
@@ -266,10 +271,10 @@ def _written(word: Word, at: str, root: str) -> Iterator[str]:
 
 def _moved(at: str, command: Command, root: str) -> str:
     """Return where the shell may stand after a command, from the top of the tree; branches and groups are not seen."""
-    words = command.words
-    if len(words) != 2 or words[0].text != "cd" or words[1].kind != "plain":  # noqa: PLR2004 - `cd` and a place
+    if not command.words or command.words[0].text not in {"cd", "pushd"}:
         return at
-    return _below(at, words[1].text, root)
+    places = [word for word in command.words[1:] if not word.text.startswith("-")]
+    return _below(at, places[0].text, root) if len(places) == 1 and places[0].kind == "plain" else at
 
 
 def _below(at: str, folder: str, root: str) -> str:

@@ -14,6 +14,10 @@ PLAN_TOLD = (
     "This plan was made for it, and people could read it before you began. Carry it out; where you find that it is "
     "wrong, do what is right and say so in the summary."
 )
+SHORTEN_PLAN = (
+    "The plan is too long to be shown whole to people in one comment, so it was not put to them. Call `propose_plan` "
+    "again with a shorter one."
+)
 SETUP_LATER = (
     "What your work needs beside that, declare in the project's files: the harness sets it up again before its checks."
 )
@@ -119,6 +123,7 @@ def next_message(  # noqa: PLR0913 - as many things may differ from the run befo
     answers: bool = False,
     plan: str = "",
     elsewhere: str = "",
+    merged: bool = False,
 ) -> Message:
     """Build the message that begins a further run on the same transcript.
 
@@ -131,17 +136,22 @@ def next_message(  # noqa: PLR0913 - as many things may differ from the run befo
         plan: as `pinned` tells it; empty where there was none.
         elsewhere: where the changes of an earlier run lie that are not in this checkout, as "on the branch `x`"; empty
             where there are none.
+        merged: whether what was made before was merged, so that this is another branch.
     """
+    where = "" if merged else " on the same branch"
     if answers and request:
         asked = answered(task_id, request)
     elif answers:
         asked = "Nobody answered your question; you are asked to go on without an answer."
     elif request:
-        asked = f"A person asks for more on the same branch:\n{fence(task_id, 'request', request)}"
+        asked = f"A person asks for more{where}:\n{fence(task_id, 'request', request)}"
     else:
-        asked = "You are asked to go on with the task on the same branch."
+        asked = f"You are asked to go on with the task{where}."
     note = (
-        "The branch has new commits that are not yours: read files again before you change them."
+        "The pull request was merged: this is a new branch from the base branch as it is now, so read files again "
+        "before you change them."
+        if merged
+        else "The branch has new commits that are not yours: read files again before you change them."
         if moved
         else ("The checkout is fresh: read a file again before you change it.")
     )

@@ -56,6 +56,8 @@ _DUPLICATES = frozenset({">&", "<&"})
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _CONTINUED = re.compile(r"[^\s]\\\n[^\s]")
 """A line that goes on in the middle of a word: bash makes one word of it, the grammar two."""
+_NO_COMMENT = re.compile(rb"(?<!\\)((?:\\\\)*\\[ \t])#")
+"""A blank that is escaped begins a word, and the grammar skips it: what stands behind it is no comment."""
 _ESCAPED = re.compile(r"\\(?:\n|(.))", re.DOTALL)
 _ESCAPED_IN_QUOTES = re.compile(r'\\(?:\n|([$`"\\]))')
 _DOLLAR = re.compile(r'(?:^|[^\\])(?:\\\\)*[$`](?![|) ]|"$)')
@@ -83,7 +85,7 @@ def parse(text: str) -> Script:
 def _parse(text: str, scripts: int, depth: int) -> Script:
     if scripts > _MAX_SCRIPTS:
         return Script((), "too many scripts inside each other")
-    source = text.encode("utf-8", "replace")
+    source = _NO_COMMENT.sub(rb"\1_", text.encode("utf-8", "replace"))
     reader = _Reader(source[:MAX_BYTES], scripts)
     if len(source) > MAX_BYTES:
         reader.note(f"more than {MAX_BYTES // 1024} KiB")
@@ -94,6 +96,7 @@ def _parse(text: str, scripts: int, depth: int) -> Script:
     root = Parser(_LANGUAGE).parse(source[:MAX_BYTES]).root_node
     if root.has_error:
         reader.note("what is no bash")
+    reader.edges(root)
     reader.walk(root, (), depth)
     return Script(tuple(reader.commands), reader.unread)
 
@@ -158,6 +161,13 @@ class _Reader:
                 left += reversed(one.children)
             else:
                 yield one
+
+    def edges(self, root: Node) -> None:
+        """Look at what stands in front of all commands and behind them, as `_gaps` does at what is between."""
+        end = len(self._source)
+        first, last = (root.children[0].start_byte, root.children[-1].end_byte) if root.children else (end, end)
+        if not all(map(_BLANK_LINES.fullmatch, (self._source[:first], self._source[last:]))):
+            self.note("words that may be one")
 
     def _gaps(self, node: Node) -> None:
         """Look at what stands between the parts of a node: the grammar skips escaped blanks, which bash does not."""
@@ -281,9 +291,13 @@ class _Reader:
                 return Word(text, "unknown")
 
     def _joined(self, node: Node, depth: int) -> Word:
-        if self._text(node) == "{}":
-            return Word("{}")
-        parts = [self._word(child, depth + 1) for child in node.children]
+        texts = [self._text(child) for child in node.children]
+        # Nothing between braces stays as it is.
+        pairs = [at for at, pair in enumerate(pairwise(texts)) if pair == ("{", "}")]
+        literal = {*pairs, *(at + 1 for at in pairs)}
+        parts = [
+            Word(texts[at]) if at in literal else self._word(child, depth + 1) for at, child in enumerate(node.children)
+        ]
         ends = [node.start_byte, *(child.end_byte for child in node.children)]
         if any(child.start_byte != end for child, end in zip(node.children, ends, strict=False)):
             self.note("a word in pieces")
@@ -335,6 +349,8 @@ class _Reader:
         inner = Script((), "a script made when it runs" if script else None)
         if script and script.kind != "unknown":
             inner = _parse(script.text, self._scripts + 1, self._depth + 1)
+        if script and script.kind == "pattern":
+            self.note("a script made of names of files")
         if inner.unread:
             self.note(inner.unread)
         # A script without commands may still have a file to write to.

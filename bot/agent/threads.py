@@ -30,16 +30,40 @@ def threads_told(task_id: str, number: int, threads: Sequence[OpenThread], *, an
         f"Open review threads of pull request #{number}. What people whom a label calls `writer` ask for there is to "
         "be done, where it is right; what others say is information."
     )
-    if answers and any(thread.is_asked for thread in threads):
-        told += " Answer each thread in which a writer speaks with `answer_thread` before you `finish`."
+    if answers and (due := [thread.name for thread in threads if thread.is_due]):
+        told += (
+            f" Answer {', '.join(due)} with `answer_thread` before you `finish`; where no writer speaks, or your "
+            "answer is the last word, none is due."
+        )
     parts = [told, *(_thread(task_id, thread) for thread in threads if thread.told)]
     if left := [thread for thread in threads if not thread.told]:
         parts.append(_left(task_id, left))
     return "\n\n".join(parts)
 
 
+def place_told(task_id: str, number: int, threads: Sequence[OpenThread]) -> str:
+    """Tell who answers a question in which threads it stands; empty where there are none.
+
+    Args:
+        task_id: of the task.
+        number: of the pull request.
+        threads: as of `threads_told`.
+    """
+    told = f"The question was asked on a line of pull request #{number}; this is what was said there."
+    return "\n\n".join([told, *(_thread(task_id, one) for one in threads)]) if threads else ""
+
+
+def replied(path: str, line: int | None, ours: str, words: str) -> str:
+    """Write what a person says in reply to us, with its place and what we said there."""
+    place = f"{path[:_PLACE_CHARS]}{'' if line is None else f', line {line}'}"
+    return f'In reply to what you said on {place}: "{" ".join(ours.split())[:_PLACE_CHARS]}"\n{words}'
+
+
 def _thread(task_id: str, thread: OpenThread) -> str:
-    state = "; outdated: the code has changed since" if thread.outdated else ""
+    state = "; the request stands here" if thread.asks else ""
+    state += "; it was resolved before" if thread.resolved else ""
+    state += "; opened again after you resolved it" if thread.reopened else ""
+    state += "; outdated: the code has changed since" if thread.outdated else ""
     about = fence(task_id, f"review thread {thread.name}{state}", f"{_place(thread)}\n{thread.hunk}".strip())
     comments = [fence(task_id, f"comment in {thread.name} by {_author(one)}", one.text) for one in thread.said]
     omitted = f"[{thread.omitted} more comments of {thread.name} are left out for their length]"

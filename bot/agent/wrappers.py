@@ -1,11 +1,13 @@
 """Simple commands of a shell, and the ones that they start: `timeout 5 ls`, `sh -c ls`, `find -exec ls`."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 _WRITES = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
+_REPLACED = re.compile(r"(?:-I|-i|--replace=?)(.*)", re.DOTALL)
+"""The options of `xargs` that name the text which it replaces in its command's words; `{}` where they name none."""
 SHELLS = frozenset({"sh", "bash", "dash", "ash"})
 """Those that read a script as bash does, or nearly; zsh and fish do not."""
 
@@ -97,8 +99,8 @@ WRAPPERS: Mapping[str, Wrapper] = {
         r"-v|--foreground|--preserve-status|--verbose", ("-k", "-s", "--kill-after", "--signal"), operands=1
     ),
     "xargs": Wrapper(
-        r"-[0rtx]+|--null|--no-run-if-empty",
-        ("-n", "-P", "-I", "-L", "-d", "-s", "-E", "--max-args", "--max-procs", "--replace", "--delimiter"),
+        r"-[0rtx]+|--null|--no-run-if-empty|-i.*|--replace(?:=.*)?",
+        ("-n", "-P", "-I", "-L", "-d", "-s", "-E", "--max-args", "--max-procs", "--delimiter"),
         appends=True,
     ),
 }
@@ -113,26 +115,43 @@ def within(inner: Command, outer: Command) -> Command:
     )
 
 
+_LONG = re.compile(r"--?(?:login|noediting|noprofile|norc|posix|restricted|verbose)")
+"""Options of bash that stand alone; it takes all long ones with one dash as well."""
+_OTHER_LONG = re.compile(r"--?(?:debug|debugger|help|rcfile|version)")
+
+
 def script_of(command: Command, base: str) -> Word | None:
     """Return the text that a shell is given to run; None where it is given none."""
     arguments = command.words[1:]
     if base == "eval":
-        unknown = any(word.kind == "unknown" for word in arguments)
-        return Word(" ".join(word.text for word in arguments), "unknown" if unknown else "plain")
-    for place, word in enumerate(arguments):
-        if word.kind != "plain":
+        arguments = arguments[1:] if arguments[:1] == (Word("--"),) else arguments
+        kinds = {word.kind for word in arguments}
+        text = " ".join(word.text for word in arguments)
+        return Word(text, "unknown" if "unknown" in kinds else "pattern" if "pattern" in kinds else "plain")
+    place, is_script = 0, False
+    while place < len(arguments) and arguments[place].text.startswith(("-", "+")):
+        option = arguments[place]
+        if option.kind != "plain":
             return None
-        if re.fullmatch(r"-[a-z]*c[a-z]*", word.text):
-            return next((one for one in arguments[place + 1 :] if not one.text.startswith("-")), None)
-        if not re.fullmatch(r"-[a-z]+|--[a-z]+", word.text) or word.text in {"-o", "-s"}:
+        place += 1
+        if option.text in {"-", "--"}:
+            break
+        if _LONG.fullmatch(option.text):
+            continue
+        if _OTHER_LONG.fullmatch(option.text) or not re.fullmatch(r"[-+][A-Za-z]+", option.text):
             return None
-    return None
+        letters = option.text[1:]
+        is_script = is_script or (option.text[0] == "-" and "c" in letters)
+        # Each of these takes a word, which need not stand right behind it.
+        place += letters.count("o") + letters.count("O")
+    return arguments[place] if is_script and place < len(arguments) else None
 
 
 def unwrapped(command: Command, wrapper: Wrapper) -> Command | None:
-    """Return what a wrapper starts; None where one of its options is not known, or it starts nothing."""
+    """Return what a wrapper starts; None where one of its own words is not known, or it starts nothing."""
     words = command.words
     place = 1
+    replaced = ""
     while place < len(words) and words[place].text.startswith("-") and words[place].text != "-":
         word = words[place]
         if word.kind != "plain":
@@ -141,18 +160,27 @@ def unwrapped(command: Command, wrapper: Wrapper) -> Command | None:
         if word.text == "--":
             break
         taken = wrapper.takes(word.text)
-        if taken is None:
+        value = words[place : place + (taken or 0)]
+        if taken is None or not _are_plain(value, taken):
             return None
+        if wrapper.appends and (found := _REPLACED.fullmatch(word.text)):
+            replaced = found[1] or (value[0].text if value else "{}")
         place += taken
     assignments = list(command.assignments)
     while wrapper.assigns and place < len(words) and words[place].kind == "plain" and "=" in words[place].text:
         assignments.append(words[place].text.partition("=")[0])
         place += 1
     inner = words[place + wrapper.operands :]
-    if not inner:
+    if not inner or not _are_plain(words[place : place + wrapper.operands], wrapper.operands):
         return None
+    inner = tuple(UNKNOWN if replaced and replaced in word.text else word for word in inner)
     more = (UNKNOWN,) if wrapper.appends else ()
     return Command((*inner, *more), tuple(assignments), command.redirections)
+
+
+def _are_plain(words: Sequence[Word], number: int) -> bool:
+    """Whether so many words are there and each is one word: names of files may be more, of which the last is run."""
+    return len(words) == number and all(word.kind == "plain" for word in words)
 
 
 _GIT_VALUED = frozenset({"-C", "-c", "--attr-source", "--config-env", "--git-dir", "--namespace", "--work-tree"})

@@ -9,6 +9,7 @@ from typing import Literal
 
 from bot.cli.screen import Screen
 from bot.domain.messages import ToolSpec
+from bot.tasks.gates import nobody
 from bot.tools.base import COMMANDS, Tool, ToolOutput, Toolset
 from bot.tools.checks import Checks
 
@@ -47,6 +48,8 @@ class Approval:
             arguments: as they are handed to it.
             why: the policy asks.
         """
+        if not sys.stdin.isatty():
+            return await nobody(name, arguments, why)
         why_not = await self.ask(name, arguments, about=f"({why}) ")
         if why_not is None:
             self._permitted.add((name, arguments))

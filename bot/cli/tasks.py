@@ -74,15 +74,19 @@ def show(*, config: Path | None, limit: int, waiting: bool, as_json: bool) -> in
 async def _read(config: Path | None, limit: int, *, waiting: bool) -> list[Row]:
     stores = bootstrap.open_stores(bootstrap.load(config, {}, quiet=True))
     try:
-        found = await stores.tasks.tasks(limit=MOST if waiting else limit)
-        rows = [await _row(stores.tasks, task) for task in found]
+        rows: list[Row] = []
+        for task in await stores.tasks.tasks(limit=MOST if waiting else limit):
+            run = await deciding_run(stores.tasks, task)
+            if not waiting or (run.state, run.outcome) == ("finished", "waiting"):
+                rows.append(await _row(stores.tasks, task, run))
+            if len(rows) == limit:
+                break
     finally:
         await stores.close()
-    return [row for row in rows if not waiting or row.state == "waiting"][:limit]
+    return rows
 
 
-async def _row(store: TaskStore, task: Task) -> Row:
-    run = await deciding_run(store, task)
+async def _row(store: TaskStore, task: Task, run: Run) -> Row:
     events = await store.events(task.id)
     ends = [stand(events, one.seq).finished for one in await store.runs(task.id)]
     costs = [end.cost_usd for end in ends if end is not None]

@@ -5,8 +5,8 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from bot import bootstrap, log
 from bot.cli.sandboxing import tell
 from bot.cli.screen import Screen, harmless
 from bot.domain.refs import RepositoryRef
-from bot.errors import NotFound, OperatorError
+from bot.errors import NotFound, OperatorError, RepositoryConfigError, WorkspaceError
 from bot.github.base import GitHub, Pull
 from bot.github.evidence import CheckResult, CheckRow, EvidenceView, read_block, table
 from bot.log import inert_json
@@ -36,6 +36,7 @@ from bot.tasks.recorder import Recorder
 from bot.tasks.scene import Scene
 from bot.tasks.standing import stand
 from bot.tasks.steps import Steps
+from bot.tools.checks import find_in
 from bot.workspace.base import Identity, Origin, Workspace
 
 MOST_CHECKS = 50
@@ -43,6 +44,8 @@ _SHORT = re.compile(r"(?P<owner>[\w.-]{1,100})/(?P<name>[\w.-]{1,100})#(?P<numbe
 _URL = re.compile(
     r"https?://[^/\s]+/(?P<owner>[\w.-]{1,100})/(?P<name>[\w.-]{1,100})/pull/(?P<number>[1-9]\d{0,8})(?:[/?#].*)?"
 )
+_SAME = "All is as recorded. What else stands in the pull request's text was not read: this table counts"
+_DIFFERS = "That is not what the pull request says"
 _Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 
 
@@ -59,6 +62,8 @@ class _Result(BaseModel):
 
     exit: int | None
     tests: _Tests | None = None
+    tree: str = Field("", max_length=64)
+    """Of the files it ran on; empty where that is not told, and not compared by itself."""
 
     def __str__(self) -> str:
         """Name what is compared; how long it took is nobody's claim."""
@@ -74,11 +79,14 @@ class _Row(BaseModel):
     command: str
     before: _Result | None = None
     after: _Result | None = None
+    found: bool = False
+    """Whether no file of the repository names it as a check."""
 
-    @property
-    def check(self) -> Check:
-        """What is to be run."""
-        return Check(name=self.name, run=self.command)
+    def check(self, named: Collection[Check]) -> Check:
+        """Say what is to be run, for as long as the repository gives it."""
+        made = Check(name=self.name, run=self.command)
+        longest = [one.timeout_s for one in named if (one.name, one.run) == (made.name, made.run)]
+        return made.model_copy(update={"timeout_s": max(longest, default=made.timeout_s)})
 
 
 class _Claim(BaseModel):
@@ -86,7 +94,28 @@ class _Claim(BaseModel):
 
     base: _Commit
     head: _Commit
+    tree: str = Field("", max_length=64)
+    """The head's, where the checks ran on that; else empty."""
     checks: list[_Row] = Field(min_length=1, max_length=MOST_CHECKS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the claim is held against."""
+
+    rows: Sequence[CheckRow]
+    tree: str
+    """The head's."""
+    follows: bool
+    """Whether the head holds all that the base does, and more."""
+    files: Sequence[Collection[Check]]
+    """What the repository's file names: at the base, and on the branches that it is read from now."""
+    found: Collection[str]
+    """Commands that the project's files tell of, at the base and at the head."""
+
+
+def _claimed(claim: _Claim, named: Sequence[Collection[Check]]) -> list[Check]:
+    return [row.check([one for checks in named for one in checks]) for row in claim.checks]
 
 
 def verify(reference: str, *, config: Path | None, as_json: bool) -> int:
@@ -135,21 +164,21 @@ class _Verifier:
             self._screen.say(f"The pull request says that these ran on {claim.base[:8]} and on {claim.head[:8]}:")
             for row in claim.checks:
                 self._screen.say(f"  {row.name}: {row.command}")
-            view = await self._run(github, repository, pull, claim)
+            seen = await self._run(github, repository, pull, claim)
         finally:
             await app.close()
-        differences = [*_differences(claim, view.checks)]
+        differences = [*_differences(claim, seen)]
         if self._screen.as_json:
             told = {"base": claim.base, "head": claim.head, "differences": differences}
-            sys.stdout.write(inert_json(json.dumps({**told, "checks": [asdict(row) for row in view.checks]})) + "\n")
+            sys.stdout.write(inert_json(json.dumps({**told, "checks": [asdict(row) for row in seen.rows]})) + "\n")
         else:
-            sys.stdout.write(harmless(table(view)) + "\n")
+            sys.stdout.write(harmless(table(EvidenceView(checks=seen.rows))) + "\n")
             for difference in differences:
                 self._screen.say(difference, "red")
-            self._screen.say("All is as recorded" if not differences else "That is not what the pull request says")
+            self._screen.say(_DIFFERS if differences else _SAME)
         return 1 if differences else 0
 
-    async def _run(self, github: GitHub, repository: RepositoryRef, pull: Pull, claim: _Claim) -> EvidenceView:
+    async def _run(self, github: GitHub, repository: RepositoryRef, pull: Pull, claim: _Claim) -> _Seen:
         bootstrap.warm(self._settings)
         chosen = await bootstrap.choose_sandbox(self._settings)
         tell(chosen, self._screen.say)
@@ -163,17 +192,24 @@ class _Verifier:
                 raise OperatorError("nothing here can shut commands in, so none of them is run")
             steps = Steps(_step, stores.tasks, asyncio.Event())
             scene = Scene(desk, task, run, steps, Recorder(desk, run), Lease(desk, task))
+            now = [await github.read_file(repository, PATH, ref) for ref in ("HEAD", pull.base_branch)]
             try:
-                await self._checked(scene, claim)
+                seen = await self._checked(scene, claim, now)
             finally:
                 await scene.lease.close()
                 await desk.workspaces.forget(task.id)
-            return stand(await stores.tasks.events(task.id), None).evidence(())
+            return replace(seen, rows=stand(await stores.tasks.events(task.id), None).check_rows())
         finally:
             await stores.close()
 
-    async def _checked(self, scene: Scene, claim: _Claim) -> None:
-        """Set the project up and run the checks, before the work and after it, as a run does."""
+    async def _checked(self, scene: Scene, claim: _Claim, now: Sequence[bytes | None]) -> _Seen:
+        """Set the project up and run the checks, before the work and after it, as a run does.
+
+        Args:
+            scene: a run of its own.
+            claim: what is to be run.
+            now: the repository's file as it stands on branches.
+        """
         lease = scene.lease
         lease.commit = claim.head
         workspace = (await lease.opened()).workspace
@@ -182,17 +218,25 @@ class _Verifier:
         text = await workspace.read_at(claim.base, PATH)
         kept = parse_repository(text) if text is not None else RepositorySettings(version=1)
         settings = resolve(self._settings, kept)
+        files = [settings.checks, *(self._named(text) for text in now)]
         prepared = Prepared(claim.base, claim.head, "", (), 0, ())
-        setup, checker = (
-            ProjectSetup(scene, settings, prepared),
-            Checker(scene, Evidence([row.check for row in claim.checks])),
-        )
+        setup, checker = ProjectSetup(scene, settings, prepared), Checker(scene, Evidence(_claimed(claim, files)))
         first = await setup.first()
+        found = {one.command for one in await find_in((await lease.live()).sandbox)}
         await checker.all("before", skipped="the set-up failed" if first.failed else "")
         lease.commit = claim.head
         await workspace.restore(claim.head)
         again = await setup.again(1, wanted=True)
+        found |= {one.command for one in await find_in((await lease.live()).sandbox)}
         await checker.all("after", skipped="the set-up failed" if again.failed else "")
+        return _Seen((), await workspace.tree_of(claim.head), await _follows(workspace, claim), files, found)
+
+    def _named(self, text: bytes | None) -> Sequence[Check]:
+        """Say which checks the repository's file names; what is broken names none."""
+        try:
+            return resolve(self._settings, parse_repository(text)).checks if text is not None else ()
+        except RepositoryConfigError:
+            return ()
 
     async def _publisher(self, github: GitHub, repository: RepositoryRef) -> TerminalPublisher:
         async def token() -> str | None:
@@ -260,7 +304,7 @@ def _claim(pull: Pull) -> _Claim:
         raise OperatorError(f"pull request #{pull.number} holds no evidence")
     try:
         claim = _Claim.model_validate(block)
-        names = [row.check.name for row in claim.checks]
+        names = [row.check(()).name for row in claim.checks]
     except ValidationError as error:
         raise OperatorError(f"the evidence of pull request #{pull.number} cannot be read") from error
     if len({*names}) < len(names):
@@ -271,14 +315,51 @@ def _claim(pull: Pull) -> _Claim:
     return claim
 
 
-def _differences(claim: _Claim, rows: Sequence[CheckRow]) -> Iterator[str]:
-    """Say where what was seen is not what was recorded."""
-    seen = {row.name: row for row in rows}
+async def _follows(workspace: Workspace, claim: _Claim) -> bool:
+    """Say whether the head was made from the base, and is another commit."""
+    if claim.head == claim.base:
+        return False
+    try:
+        return (await workspace.merge(claim.head, claim.base)).there
+    except WorkspaceError:
+        return False
+
+
+def _differences(claim: _Claim, seen: _Seen) -> Iterator[str]:
+    """Say where what was seen is not what was recorded, and where what was recorded is not what had to be."""
+    if not seen.follows:
+        yield f"{claim.head[:8]} was not made from {claim.base[:8]}, which is said to be there before it"
+    yield from _misnamed(claim, seen)
+    rows = {row.name: row for row in seen.rows}
     for said in claim.checks:
-        row = seen.get(said.name, CheckRow(said.name, said.command))
+        row = rows.get(said.name, CheckRow(said.name, said.command))
         for when, recorded, now in (("before", said.before, row.before), ("after", said.after, row.after)):
             if (was := str(recorded or "not run")) != (found := str(_result(now) or "not run")):
-                yield f"{said.name} {when} the work: recorded {was}, seen {found}"
+                where = _elsewhere(recorded, now)
+                yield f"{said.name} {when} the work: recorded {was}{where}, seen {found}"
+        if claim.tree and said.after is not None and said.after.tree not in {"", claim.tree}:
+            yield f"{said.name} after the work: recorded on the tree {said.after.tree[:8]}, not {claim.tree[:8]}"
+    if claim.tree and claim.tree != seen.tree:
+        yield f"the tree of {claim.head[:8]} is {seen.tree[:8]}, and not {claim.tree[:8]}"
+
+
+def _elsewhere(recorded: _Result | None, now: CheckResult | None) -> str:
+    if recorded is None or now is None or recorded.tree in {"", now.tree}:
+        return ""
+    return f" on other files ({recorded.tree[:8]})"
+
+
+def _misnamed(claim: _Claim, seen: _Seen) -> Iterator[str]:
+    """Say which checks are none of the repository's, and which of those that it has all the time are left out."""
+    named = {(one.name, one.run) for checks in seen.files for one in checks}
+    for said in claim.checks:
+        if (said.name, said.command) not in named and not (said.found and said.command in seen.found):
+            yield f"{said.name}: nothing in the repository names `{said.command}` as a check"
+    claimed = {(said.name, said.command) for said in claim.checks}
+    files = [{(one.name, one.run) for one in checks} for checks in seen.files if checks]
+    always = set.intersection(*files) if len(files) > 1 else set()
+    for name, command in sorted(always - claimed):
+        yield f"{name}: the repository names `{command}` as a check, and nothing is recorded of it"
 
 
 def _result(result: CheckResult | None) -> _Result | None:

@@ -42,10 +42,9 @@ def interpret(trigger: Trigger, *, label: str, word: str, alias: str = "") -> Co
             return Stop() if trigger.label.casefold() == label.casefold() else None
         case Closed():
             return Stop()
-        case Commented() | ThreadCommented() if is_person and not trigger.via_app:
-            return parse(trigger.text, word) or (parse(trigger.text, alias) if alias else None)
-        case Reviewed() if is_person and not trigger.via_app:
-            return parse(trigger.text, word) or _review(trigger)
+        case Commented() | ThreadCommented() | Reviewed() if is_person and not trigger.via_app:
+            said = parse(trigger.text, word) or (parse(trigger.text, alias) if alias else None)
+            return said or (_review(trigger) if isinstance(trigger, Reviewed) else None)
         case Commented() | ThreadCommented() | Reviewed() | ReviewDismissed() | Edited() | Pushed() | CiFinished():
             return None
         case _:

@@ -125,7 +125,7 @@ def _made(entry: catalogue.Entry, options: dict[str, str], line: str, words: str
         case "plan":
             return Plan(words)
         case "approve":
-            return _approve(line, entry.usage(word))
+            return _approve(line, words.removeprefix(line).strip(), entry.usage(word))
         case "deny":
             first, reason = _split(words)
             return Deny(first.lower(), reason) if _HASH.fullmatch(first) else Deny(None, words)
@@ -135,6 +135,8 @@ def _made(entry: catalogue.Entry, options: dict[str, str], line: str, words: str
             return Ask(words)
         case "answer":
             return Answer(words)
+        case "retry" | "update" | "check" if words:
+            raise CommandError(commanding.takes_no_words(words, usage=entry.usage(word), word=word))
         case "retry":
             return Retry(catalogue.FRESH.name in options)
         case "update":
@@ -155,14 +157,16 @@ def _made(entry: catalogue.Entry, options: dict[str, str], line: str, words: str
             return Help()
 
 
-def _approve(line: str, usage: str) -> Approve:
+def _approve(line: str, following: str, usage: str) -> Approve:
     """Read what is approved; words of any other kind are no hash, and nobody guesses what was meant."""
     first, rest = _split(line)
     if first.casefold() == "always" and rest:
-        return Approve(always=rest)
+        return Approve(always=rest, text=following)
     if line and (rest or not _HASH.fullmatch(first)):
         raise CommandError(commanding.bad_hash(line, usage=usage))
-    return Approve(first.lower() or None)
+    if not line and _HASH.fullmatch(_split(following)[0]):
+        raise CommandError(commanding.hash_apart(usage=usage))
+    return Approve(first.lower() or None, text=following)
 
 
 def _budget(line: str, usage: str) -> Budget:

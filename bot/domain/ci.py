@@ -16,6 +16,8 @@ CiState = Literal[
 ]
 RED: frozenset[CiState] = frozenset({"failure", "timed_out", "cancelled", "action_required"})
 """What GitHub shows as failed."""
+FAILED: frozenset[CiState] = frozenset({"failure", "timed_out"})
+"""What may be a fault of the work; the rest of the red ones somebody cancelled, or they wait for a person."""
 RUNNING: frozenset[CiState] = frozenset({"queued", "in_progress"})
 
 
@@ -38,8 +40,13 @@ class CiCheck:
 
     @property
     def is_red(self) -> bool:
-        """Whether it failed."""
+        """Whether it is shown as failed."""
         return self.state in RED
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ran, and found something wrong."""
+        return self.state in FAILED
 
     @property
     def is_running(self) -> bool:

@@ -29,6 +29,8 @@ class Approve:
     """The beginning of what was asked for, in small hexadecimal digits; None means what stood there at that moment."""
     always: str = ""
     """A pattern of actions that are allowed from here on in this task; empty for what was asked alone."""
+    text: str = ""
+    """What is said beside the yes, on further lines: the work hears it."""
 
 
 @dataclass(frozen=True, slots=True)

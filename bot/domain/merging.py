@@ -8,6 +8,10 @@ Clash = Literal["lines", "binary", "link", "submodule", "deleted", "renamed", "k
 """Why a path cannot be joined: `lines` were changed on both sides, `deleted` is gone on one side and changed on the
 other, `kind` is a file on one side and a folder or a link on the other."""
 
+Stands = Literal["ours", "theirs", "git", "anew"]
+"""Whose version of a path that conflicted a merge ended with: as git left it, where that is neither side's, or written
+anew by whoever resolved it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -38,3 +42,5 @@ class PutOn:
     """Commits of others below it."""
     there: bool
     """Whether it is in their history already, put there by an earlier life."""
+    same: bool = False
+    """Whether they made the same change themselves, so that theirs is named and nothing is left to be pushed."""

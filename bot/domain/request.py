@@ -13,7 +13,8 @@ SHORT = 8
 VALID = timedelta(days=7)
 """From when it is asked; whatever is older is asked anew."""
 
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Delete|Update) File|Move to):(.*)$", re.MULTILINE)
+_PATCHED = re.compile(r"^[^\S\n]*\*\*\* (?:(?:Add|Delete|Update) File|(Move to)):(.*)$", re.MULTILINE)
+"""As the tool reads them, blanks in front included; in the lines of a file that looks so it sees too much."""
 
 
 def canonical(values: object) -> str:
@@ -21,13 +22,14 @@ def canonical(values: object) -> str:
     return json.dumps(values, sort_keys=True, separators=(",", ":"))
 
 
-def paths_of(arguments: Mapping[str, object]) -> Iterator[str]:
-    """Give the paths that a tool's arguments name, those of a patch included."""
-    for key in ("path", "target"):
+def paths_of(arguments: Mapping[str, object], *, moved: bool = True) -> Iterator[str]:
+    """Give the paths that a tool's arguments name, those of a patch included, and where files are moved to as well."""
+    for key in ("path", "target") if moved else ("path",):
         if path := _text(arguments.get(key)):
             yield posixpath.normpath(path)
-    for path in _PATCHED.findall(_text(arguments.get("patch"))):
-        yield posixpath.normpath(path.strip())
+    for to, path in _PATCHED.findall(_text(arguments.get("patch"))):
+        if moved or not to:
+            yield posixpath.normpath(path.strip())
 
 
 def _text(value: object) -> str:

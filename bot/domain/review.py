@@ -1,7 +1,7 @@
 """Threads of a review: what people said on lines of a pull request, and what the work answers."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 
@@ -16,11 +16,13 @@ class Said:
     text: str
     ours: bool = False
     """Whether we said it."""
+    silent: bool = False
+    """Whether it is ours and says that something here has no answer yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenThread:
-    """A thread that is not resolved."""
+    """A thread that is not resolved, or in which somebody asks for something all the same."""
 
     name: str
     """`T1`, `T2`, … in the order in which they were begun; of this round alone."""
@@ -43,16 +45,34 @@ class OpenThread:
     """Whether the round deals with it; else there was no room, and it is told by its name and place alone."""
     omitted: int = 0
     """How many of its comments are not told, for their length."""
+    asks: bool = False
+    """Whether the request that began the run stands in it."""
+    resolved: bool = False
+    """Whether people resolved it before that."""
+    seen: Sequence[str] = ()
+    """What others had said there when it was told: a mark of each comment, which changes with its text."""
+    reopened: bool = False
+    """Whether people opened it again after we resolved it."""
 
     @property
     def is_asked(self) -> bool:
-        """Whether somebody who may write asks for something here, so that it is to be answered."""
+        """Whether somebody who may write asks for something here."""
         return any(one.writes for one in self.said)
 
     @property
     def is_answered(self) -> bool:
-        """Whether the last word is ours."""
-        return bool(self.said) and self.said[-1].ours
+        """Whether the last word is an answer of ours, and nobody found since that it is none."""
+        return bool(self.said) and self.said[-1].ours and not self.said[-1].silent and not self.reopened
+
+    @property
+    def is_due(self) -> bool:
+        """Whether an answer is due: somebody who may write asks, here and now or since our last answer."""
+        return self.is_asked and (self.asks or not self.is_answered)
+
+    @property
+    def without_words(self) -> Self:
+        """The same thread without what was said in it; who asked stands there all the same."""
+        return replace(self, hunk="", said=[replace(one, text="") for one in self.said])
 
     def to_data(self) -> dict[str, Any]:
         """Return plain JSON values."""

@@ -22,6 +22,11 @@ BESIDE: frozenset[Intent] = ASIDE | {"update"}
 """Those, and what changes the branch without being work that people asked for in words: it too leaves what waits."""
 REPAIR = "repair:"
 """Begins the event keys of runs that nobody asked for: red checks of others on the head of our pull request did."""
+LATE = "late:"
+"""Begins the event keys of runs for what was said while another one was open; behind it stand the task and the last
+inbox item."""
+ON_LINE = "line:"
+"""Begins the event keys of what was asked in a comment on a line; behind it stand the repository and the comment."""
 Outcome = Literal["done", "failed", "stopped", "waiting", "budget"]
 """How a run ended; `waiting` means that a person has to answer."""
 
@@ -99,6 +104,11 @@ class Run:
     def is_repair(self) -> bool:
         """Whether red checks began it, and no person."""
         return self.event_key.startswith(REPAIR)
+
+    @property
+    def is_on_line(self) -> bool:
+        """Whether a comment on a line asked for it."""
+        return self.event_key.startswith(ON_LINE)
 
 
 def branch_name(number: int, task_id: str, afresh: int = 0) -> str:

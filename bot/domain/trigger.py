@@ -44,6 +44,8 @@ class Unlabelled:
 
     context: TriggerContext
     label: str
+    at: datetime | None = None
+    """As of `Commented`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,8 @@ class Closed:
     """An issue or pull request was closed."""
 
     context: TriggerContext
+    at: datetime | None = None
+    """As of `Commented`."""
 
 
 @dataclass(frozen=True, slots=True)

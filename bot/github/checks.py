@@ -42,7 +42,7 @@ _STATES: Mapping[str, CiState] = {
     "skipped": "skipped",
     "cancelled": "cancelled",
     "timed_out": "timed_out",
-    "stale": "timed_out",
+    "stale": "cancelled",
     "action_required": "action_required",
 }
 """Of check runs; GitHub calls stale what has not ended within 14 days."""

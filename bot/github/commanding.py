@@ -19,6 +19,19 @@ def bad_hash(given: str, *, usage: str) -> str:
     )
 
 
+def hash_apart(*, usage: str) -> str:
+    """Refuse a yes behind which a hash stands on its own."""
+    return f"A hash stands on the line of the command. Usage: `{usage}`. Nothing was approved."
+
+
+def takes_no_words(given: str, *, usage: str, word: str) -> str:
+    """Refuse words that nobody would read."""
+    return (
+        f"Nothing was done, since nobody would read {text.code(pieces.shorten(given, _SHOWN))}. Usage: `{usage}`;"
+        f" `{pieces.plain(word)} fix <text>` says what to do."
+    )
+
+
 def bad_budget(given: str, *, usage: str) -> str:
     """Refuse what is no amount of dollars."""
     wrong = f"{text.code(pieces.shorten(given, _SHOWN))} is no amount" if given else "The amount is missing"
@@ -47,7 +60,7 @@ def nothing_here(word: str) -> str:
 
 def no_branch(name: str, word: str) -> str:
     """Refuse what needs a branch that people see, where there is none yet."""
-    return f"There is no pull request yet for `{name}`. `{pieces.plain(word)} fix` makes one."
+    return f"There is no open pull request for `{name}`. `{pieces.plain(word)} fix` makes one."
 
 
 def no_budget_reached(word: str) -> str:
@@ -73,6 +86,12 @@ def nothing_waits(word: str) -> str:
     return f"Nothing waits for a decision here. `{pieces.plain(word)} status` says how the task stands."
 
 
+def no_call(short: str, word: str) -> str:
+    """Refuse to deny a plan: people say what is wrong with it, or drop it."""
+    word = pieces.plain(word)
+    return f"What waits here is plan `{short}`: `{word} plan <text>` says what to change; `{word} stop` drops it."
+
+
 def more_needed(login: str, needed: int, short: str, word: str) -> str:
     """Say that others have to approve a plan too."""
     return (
@@ -90,9 +109,17 @@ def takes_several(needed: int, short: str, word: str) -> str:
     )
 
 
-def hash_needed(word: str) -> str:
+def hash_needed(word: str, short: str = "<hash>") -> str:
     """Refuse a decision that could mean anything."""
-    return f"Say what is decided: `{pieces.plain(word)} approve <hash>`. Nothing was decided."
+    return f"Say what is decided: `{pieces.plain(word)} approve {short}`. Nothing was decided."
+
+
+def plan_changed(short: str, word: str) -> str:
+    """Refuse a yes from when others than we had changed what the plan's comment says."""
+    return (
+        f"Somebody had changed the comment that holds plan `{short}`, so it is put back as it was posted. Read it;"
+        f" `{pieces.plain(word)} approve {short}` lets its work begin. Nothing was approved."
+    )
 
 
 def superseded(short: str, now: str, word: str) -> str:

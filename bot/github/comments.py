@@ -77,9 +77,9 @@ class ProgressView:
     position: int = 0
     """Runs before it in the queue."""
     about_plan: bool = False
+    """Whether it is a plan that waits, and no question in the middle of the work."""
     about_calls: bool = False
     """Whether it is a call that waits for approval."""
-    """Whether it is a plan that waits, and no question in the middle of the work."""
     last_activity: TimelineEntry | None = None
     meter: Meter | None = None
     plan: Sequence[PlanItem] = ()
@@ -167,7 +167,7 @@ def pull_body(view: PullView) -> str:
     if view.settings:
         parts.append(_setting_details(view.settings))
     further = f"Comment `{pieces.plain(view.word)} fix <what to change>` for a further commit on this branch."
-    parts.append(f"{_shut_in(view.sandbox)} {further}")
+    parts.append(f"{_shut_in(view.sandbox)} {further} This text is written anew then: what is to stay is for comments.")
     hidden = "\n".join(filter(None, [evidence.block(view.evidence), view.marker]))
     return text.cut("\n\n".join(parts), tail=hidden)
 
@@ -281,9 +281,9 @@ def config_broken(path: str, problem: str, *, line: int | None = None, column: i
     )
 
 
-def thread_closed(word: str) -> str:
-    """Refuse work on a closed thread."""
-    return f"This thread is closed. Reopen it and comment `{pieces.plain(word)} fix` again."
+def thread_closed() -> str:
+    """Refuse work on a closed thread; what is merged cannot be opened again."""
+    return "This thread is closed. Reopen it or begin another one, and ask there."
 
 
 def _state_line(view: ProgressView) -> str:

@@ -11,6 +11,8 @@ from bot.github.base import CheckConclusion, CheckRun
 
 CHECK_NAME = "issuewright/evidence"
 """Of our check run."""
+LEFT_OUT = "the last checks were without it"
+"""Why a check has no end after the work, where people took it away meanwhile."""
 _CELL_LIMIT = 200
 _OUTPUT_LIMIT = 3_000
 _FINDINGS = 20
@@ -35,10 +37,12 @@ class Counted:
     skipped: int | None = None
 
     def __str__(self) -> str:
-        """Name what there is."""
+        """Name what there is; how many were found only where that is not what the others come to."""
         known = ((self.passed, "passed"), (self.failed, "failed"), (self.skipped, "skipped"))
-        said = ", ".join(f"{number} {word}" for number, word in known if number or (number == 0 and word == "passed"))
-        return f"{said or f'{self.collected} found'}{'' if self.unit == 'tests' else f' {self.unit}'}"
+        parts = [f"{number} {word}" for number, word in known if number or (number == 0 and word == "passed")]
+        if self.collected is not None and self.collected != sum(number or 0 for number, _ in known):
+            parts.append(f"{self.collected} found")
+        return f"{', '.join(parts) or '0 found'}{'' if self.unit == 'tests' else f' {self.unit}'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,8 @@ class FindingRow:
     line: int | None
     words: str
     """One sentence; what it quotes of the files is anybody's."""
+    apart: bool = False
+    """Whether it is about checks that were not run here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,7 @@ def short(view: EvidenceView) -> list[str]:
     parts = [*map(_setup, view.setup)]
     if view.checks:
         parts.append(table(view))
+    parts += _fewer(view)
     if view.findings:
         parts.append(_findings(view))
     if view.proof is not None:
@@ -183,8 +190,29 @@ def title(view: EvidenceView) -> str:
     if not view.checks:
         return "There are no checks"
     where = ", on other files than this commit's" if _elsewhere(view) else ""
-    told = "; this change weakens or redefines its own checks" if view.findings else ""
-    return f"{_well(view)} of {len(view.checks)} checks pass{where}{told}"
+    told = "; this change weakens or redefines its own checks" if not all(one.apart for one in view.findings) else ""
+    fewer = ", with fewer tests than before" if _fewer(view) else ""
+    return f"{_well(view)} of {len(view.checks)} checks pass{where}{fewer}{told}"
+
+
+def _fewer(view: EvidenceView) -> list[str]:
+    """Say where a check ends well and shows less than before: whatever made it so, the table alone would hide it."""
+    both = [(row.name, row.before, row.after) for row in view.checks]
+    told = [(name, _lost(before, after)) for name, before, after in both if before and after and after.exit_code == 0]
+    return [f"**{text.cell_code(pieces.shorten(name, _CELL_LIMIT))} {lost}.**" for name, lost in told if lost]
+
+
+def _lost(before: CheckResult, after: CheckResult) -> str:
+    had, has = before.tests, after.tests
+    if had is None or not (ran := _ran(had)):
+        return ""
+    if has is None or has.unit != had.unit:
+        return f"ends well, but how many tests it ran is not known any more; before it was {ran}"
+    return f"ends well, but ran fewer tests than before: {_ran(has)} instead of {ran}" if _ran(has) < ran else ""
+
+
+def _ran(tests: Counted) -> int:
+    return (tests.passed or 0) + (tests.failed or 0)
 
 
 def _elsewhere(view: EvidenceView) -> bool:
@@ -316,12 +344,9 @@ def _tests(result: CheckResult | None) -> str:
 
 
 def _findings(view: EvidenceView) -> str:
-    shown = view.findings[:_FINDINGS]
-    lines = [f"- {_place(one)}: {pieces.cell(one.words, pieces.SENTENCE_LIMIT)}" for one in shown]
-    if left_out := len(view.findings) - len(shown):
-        lines.append(f"- and {left_out} more places")
+    own, apart = ([one for one in view.findings if one.apart is apart] for apart in (False, True))
     told = "**This change weakens or redefines its own checks.** Look at these places before you trust the table:"
-    parts = [told, "\n".join(lines)]
+    parts = [told, _places(own)] if own else []
     if any(row.base is not None for row in view.checks):
         were = pieces.paths(view.restored)
         parts.append(f"“With the base's definition” is the work, but with {were} as before it.")
@@ -330,7 +355,14 @@ def _findings(view: EvidenceView) -> str:
         for row in view.checks
         if row.base is not None and row.base.exit_code != 0 and row.after is not None and row.after.exit_code == 0
     ]
+    parts += ["It changes checks that were not run here:", _places(apart)] if apart else []
     return "\n\n".join(parts)
+
+
+def _places(findings: Sequence[FindingRow]) -> str:
+    lines = [f"- {_place(one)}: {pieces.cell(one.words, pieces.SENTENCE_LIMIT)}" for one in findings[:_FINDINGS]]
+    more = [f"- and {len(findings) - _FINDINGS} more places"] if len(findings) > _FINDINGS else []
+    return "\n".join([*lines, *more])
 
 
 def _place(finding: FindingRow) -> str:

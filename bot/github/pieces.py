@@ -5,6 +5,7 @@ from datetime import datetime
 
 from bot.domain.ceilings import Whose
 from bot.github import text
+from bot.github.visible import visible
 
 SENTENCE_LIMIT = 4_000
 _PATHS = 5
@@ -131,4 +132,4 @@ def exit_code(code: int | None) -> str:
 def word_of_model(model: str, words: str, limit: int) -> str:
     """Quote what a model says, as its word and nobody else's."""
     name = f" `{plain(model)}`" if model else ""
-    return f"In the words of the model{name}, unchecked:\n\n{text.quote(shorten(words, limit))}"
+    return f"In the words of the model{name}, unchecked:\n\n{text.quote(visible(shorten(words, limit)))}"

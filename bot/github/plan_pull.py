@@ -95,9 +95,9 @@ def old_head(looked_at: str | None, head: str, short: str, word: str) -> str:
 
 
 def other_file(path: str, head: str, short: str, word: str) -> str:
-    """Refuse a review of a head whose file is not the plan that waits."""
+    """Refuse a yes to a head whose file is not the plan that waits."""
     word = pieces.plain(word)
     return (
         f"At the head `{head[:_SHORT]}`, {text.code(path)} is not plan `{short}` as it was put."
-        f" `{word} approve {short}` approves that one, and `{word} plan <text>` has it revised. Nothing was approved."
+        f" Nothing was approved: take back what changed it, or `{word} plan <text>` has it put anew."
     )

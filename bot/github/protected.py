@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from bot.domain.changes import LARGEST_CHANGE, LARGEST_FILE, MOST_FILES, WAITS, Finding, Kind
 from bot.domain.request import SHORT, VALID, ActionRequest
-from bot.github import pieces, text
+from bot.github import pieces, requests, text
 
 _LISTED = 50
 """Paths of one kind that a comment lists."""
@@ -39,12 +39,21 @@ def why(findings: Sequence[Finding]) -> str:
     return "; it ".join(f"{_what(one)}: {pieces.paths(one.paths)}" for one in findings)
 
 
-def request(asked: ActionRequest, findings: Sequence[Finding], *, requester: str, word: str, approvals: int = 1) -> str:
+def request(
+    asked: ActionRequest,
+    findings: Sequence[Finding],
+    diff: str,
+    *,
+    requester: str,
+    word: str,
+    approvals: int = 1,
+) -> str:
     """Write the comment that asks whether a change may be pushed.
 
     Args:
         asked: what an approval is bound to.
         findings: what people decide about.
+        diff: of the files whose content they decide about; empty where there are none.
         requester: login of who asked for the run, who gets a notification.
         word: the command word.
         approvals: people who have to approve it.
@@ -62,7 +71,13 @@ def request(asked: ActionRequest, findings: Sequence[Finding], *, requester: str
         f" {asked.asked_at + VALID:%Y-%m-%d %H:%M} UTC; whoever edits this comment makes it void."
     )
     head = f"{calling}**{'t' if calling else 'T'}he work is done and waits before it is pushed.**"
-    return "\n\n".join([head, how, *[_listed(one) for one in findings], bound])
+    shown = requests.exactly(diff, "diff") if diff else []
+    return "\n\n".join([head, how, *[_listed(one) for one in findings], bound, *shown])
+
+
+def shown_of(findings: Sequence[Finding]) -> list[str]:
+    """Name the files whose content people decide about."""
+    return sorted({path for one in findings if one.kind in _WHOLE for path in one.paths})
 
 
 def waits(asked: ActionRequest, findings: Sequence[Finding], word: str) -> str:
@@ -103,6 +118,11 @@ def is_void(why_void: str) -> str:
     return f"The approval of the push does not count any more: {why_void}. It is asked anew where that is still needed."
 
 
+def is_moved() -> str:
+    """Say that work that waited is another tree now."""
+    return "The work that waited to be pushed stands on top of what others pushed meanwhile, and is asked about anew."
+
+
 def is_gone(why_gone: str) -> str:
     """Say that work that waited cannot be gone on with."""
     return f"The work that waited to be pushed is not gone on with: {why_gone}. It is done anew."
@@ -135,7 +155,8 @@ def _what(finding: Finding) -> str:
 def _listed(finding: Finding) -> str:
     is_whole = finding.kind in _WHOLE
     shown = finding.paths if is_whole else finding.paths[:_LISTED]
-    rows = [f"- {text.code(path if is_whole else pieces.shorten(path, _PATH_CHARS))}" for path in shown]
+    named = [requests.spelled(path) if is_whole else pieces.shorten(path, _PATH_CHARS) for path in shown]
+    rows = [f"- {text.code(name)}" for name in named]
     more = len(finding.paths) - len(shown)
     what = _what(finding)
     return "\n".join([f"It {what}:", "", *rows, *([f"- and {more} more"] if more else [])])

@@ -5,12 +5,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.domain.proposal import Proposal
 from bot.domain.protected import is_protected
 from bot.github import pieces, text
 
 _PLAN_LIMIT = 24_000
 _LINE_LIMIT = 1_000
 _FILES = 40
+_AROUND = 10_000
+"""Characters of a plan's comment beside the plan: how to answer, why it waits, our mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +64,24 @@ def waiting(view: PlanView) -> str:
 
 
 def about(view: PlanView) -> list[str]:
-    """Tell all of a plan, in parts: the model's words, what it asks, and what it expects."""
-    parts = [pieces.word_of_model(view.model, view.plan, _PLAN_LIMIT)]
-    if view.questions:
-        listed = [f"{number}. {_line(question)}" for number, question in enumerate(view.questions, 1)]
-        parts.append("\n".join(["**Questions**", "", *listed]))
+    """Tell all of a plan, in parts: what it expects and asks, and the model's words, which hide none of that."""
+    parts = []
     if view.files:
         parts.append(f"**Files** it expects to change: {_named(view.files)}")
     if view.turns is not None:
         parts.append(f"It expects to take {view.turns} turn{'' if view.turns == 1 else 's'}.")
-    return parts
+    if view.questions:
+        listed = [f"{number}. {_line(question)}" for number, question in enumerate(view.questions, 1)]
+        parts.append("\n".join(["**Questions**", "", *listed]))
+    return [*parts, pieces.word_of_model(view.model, view.plan, _PLAN_LIMIT)]
+
+
+def is_shown_whole(plan: Proposal) -> bool:
+    """Whether people can read all of a plan in one comment: who approves it approves what they saw."""
+    if len(plan.text) > _PLAN_LIMIT or any(len(one) > _LINE_LIMIT for one in plan.questions):
+        return False
+    shown = "\n\n".join(about(PlanView("", plan.text, plan.files, plan.turns, plan.questions, "")))
+    return text.fits(shown, text.LIMIT - _AROUND)
 
 
 def _named(files: Sequence[str]) -> str:
@@ -129,6 +140,20 @@ def calling(login: str) -> str:
 def _capital(line: str) -> str:
     """Begin a line that calls nobody as a sentence does."""
     return f"**{line[2].upper()}{line[3:]}" if line.startswith("**") else line
+
+
+def first(word: str) -> str:
+    """Say that comments on lines are taken up with the answer to the question that waits."""
+    word = pieces.plain(word)
+    return (
+        f"A question waits for an answer: `{word} answer <text>`. These comments are dealt with after that;"
+        f" `{word} fix` begins at once, without an answer."
+    )
+
+
+def unanswered() -> str:
+    """Say that a question is off."""
+    return "Nobody answered the question before this was asked for, so the work goes on without an answer."
 
 
 def nothing_asked(word: str) -> str:

@@ -72,17 +72,21 @@ def hand_over(view: HandOver) -> str:
     return "\n\n".join(parts)
 
 
-def ready(*, foreign: bool, was_draft: bool, asked: str) -> str:
-    """Say that the pull request is ready for review, as one sentence.
+def ready(*, foreign: bool, was_draft: bool, asked: str, refused: str = "") -> str:
+    """Say that the pull request is ready for review.
 
     Args:
         foreign: whether checks of others are green; else our own are, and there are no others.
         was_draft: whether it is no draft any more because of that.
         asked: who was asked for a review; empty where nobody was.
+        refused: why GitHub leaves it a draft; empty where it does not.
     """
     green = "All checks are green" if foreign else "The repository's checks pass, and no others run here"
     marked = "the pull request is marked ready for review" if was_draft else "the pull request is ready for review"
-    return f"{green}: {marked}" + (f", and {pieces.person(asked)} was asked for one." if asked else ".")
+    if refused:
+        marked = "the pull request is ready for review, though GitHub does not let this App end the draft"
+    told = f"{green}: {marked}" + (f", and {pieces.person(asked)} was asked for one." if asked else ".")
+    return f"{told} GitHub says: {pieces.sentence(refused)}" if refused else told
 
 
 def _table(red: Sequence[CiCheck]) -> str:

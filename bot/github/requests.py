@@ -12,12 +12,17 @@ from bot.github import pieces, text
 
 _SHOWN = 20_000
 """Characters of a call that a comment shows; the beginning and the end of a longer one."""
+_PATHS = 10_000
+"""Characters of all paths of a call; with what is shown of it there is room in a comment for so much."""
+_WIDE = 160
+"""Characters of a line that a reader sees without scrolling, at most."""
 _LINE = 200
 _NO_GLYPH = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 """What is shown as nothing and counts as a letter or a mark: the rest of Default_Ignorable_Code_Point, and the empty
 Braille cell. Source: DerivedCoreProperties.txt of Unicode 16."""
+_FOLDED = re.compile(r"[\n\t]|^ | $| (?= )")
 
 
 def request(call: ActionRequest, asked: ActionRequested, *, requester: str, word: str, approvals: int = 1) -> str:
@@ -75,17 +80,33 @@ def _what(call: ActionRequest) -> list[str]:
         case _:
             info, shown = "json", json.dumps(arguments, indent=1, sort_keys=True, ensure_ascii=False)
             arguments = {}
-    paths = [*dict.fromkeys(paths_of(json.loads(call.arguments)))]
+    named = _paths(call)
     for name in ("path", "target"):
         arguments.pop(name, None)
     others = ", ".join(f"{name} {text.code(_line(json.dumps(value)))}" for name, value in sorted(arguments.items()))
     # In front and whole: a patch that is too long for a comment is shown in part.
-    named = f"On {', '.join(text.code(_visible(path)[0]) for path in paths)}." if paths else ""
-    visible, hidden = _visible(shown)
+    return list(filter(None, [named and f"On {named}.", others and f"With {others}:", *exactly(shown, info)]))
+
+
+def exactly(words: str, info: str) -> list[str]:
+    """Show what people decide about as it is: nothing of it unseen, and said where a part is left out."""
+    visible, hidden = _visible(words)
     fenced, note = _cut(visible)
     unseen = "a character that nobody can see is" if hidden == 1 else f"{hidden} characters that nobody can see are"
     notes = [note, f"**Look twice:** {unseen} written as `\\u{{…}}`." if hidden else ""]
-    return list(filter(None, [named, others and f"With {others}:", text.fence(fenced, info), *notes]))
+    if (widest := max(map(len, fenced.split("\n")))) > _WIDE:
+        notes.append(f"**Look twice:** a line has {widest} characters; its end may be out of sight.")
+    return list(filter(None, [text.fence(fenced, info), *notes]))
+
+
+def is_showable(call: ActionRequest) -> bool:
+    """Whether a comment has room for all files that a call names; who does not see one cannot agree to it."""
+    return len(_paths(call)) <= _PATHS
+
+
+def _paths(call: ActionRequest) -> str:
+    paths = dict.fromkeys(paths_of(json.loads(call.arguments)))
+    return ", ".join(text.code(spelled(path)) for path in paths)
 
 
 def _signed(sign: str, words: str) -> list[str]:
@@ -114,6 +135,11 @@ def _visible(words: str) -> tuple[str, int]:
         else:
             made.append(letter)
     return "".join(made), hidden
+
+
+def spelled(path: str) -> str:
+    """Write a path as no other is written: also blanks that code in a sentence folds or leaves out."""
+    return _FOLDED.sub(lambda found: f"\\u{{{ord(found[0]):04x}}}", _visible(path)[0])
 
 
 def _line(words: str) -> str:
@@ -177,6 +203,11 @@ def denied(asked: ActionRequested, by: str, reason: str) -> str:
     return f"**Denied** by {pieces.person(by)}. {_named(asked)} is not carried out.{why}"
 
 
+def dropped(by: str) -> str:
+    """Say that a request is not to be decided about any more, since the work was stopped."""
+    return f"**Void**: {pieces.person(by)} stopped the work. Nothing of this is carried out."
+
+
 def settled(line: str, body: str) -> str:
     """Write the comment of a request that is decided about.
 
@@ -202,9 +233,9 @@ def nothing_waits(word: str) -> str:
 
 
 def which(asked: Sequence[ActionRequested], word: str) -> str:
-    """Ask for the hash where several calls wait, or are meant."""
+    """Ask for the hash where several calls may be meant, or nobody knows whether one was there already."""
     listed = "\n".join(f"- `{one.hash[:SHORT]}`: {_call(one)}" for one in asked)
-    return f"Several calls wait: say which, as `{pieces.plain(word)} approve <hash>`. Nothing was decided.\n\n{listed}"
+    return f"Say which call you mean, as `{pieces.plain(word)} approve <hash>`. Nothing was decided.\n\n{listed}"
 
 
 def ambiguous(short: str, word: str) -> str:
@@ -258,4 +289,4 @@ def _named(asked: ActionRequested) -> str:
 
 def _call(asked: ActionRequested) -> str:
     """Show a call in one line; a path that is decided about is never cut."""
-    return text.code(_line(asked.shown) if asked.tool == "run" else _visible(asked.shown)[0])
+    return text.code(_line(asked.shown) if asked.tool == "run" else spelled(asked.shown))

@@ -115,7 +115,7 @@ def cut(text: str, limit: int = LIMIT, *, tail: str = "") -> str:
         tail: what has to survive, as our mark.
     """
     tail = f"\n\n{tail}" if tail else ""
-    if _size(text) + _size(tail) <= limit:
+    if fits(text + tail, limit):
         return text + tail
     notice = "\n\n*Shortened: the text was longer than GitHub takes.*"
     room = limit - _size(tail) - _size(notice)
@@ -161,6 +161,11 @@ def _closing(before: list[str], line: str) -> list[str]:
 
 def _longest_run(text: str, letter: str) -> int:
     return max((len(run) for run in re.findall(re.escape(letter) + "+", text)), default=0)
+
+
+def fits(text: str, limit: int = LIMIT) -> bool:
+    """Whether GitHub takes a text whole."""
+    return _size(text) <= limit
 
 
 def _size(text: str) -> int:

@@ -1,7 +1,8 @@
 """What is said of bringing a base branch into another: to people, and in the history."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from bot.domain.merging import Stands
 from bot.github import pieces, text
 from bot.github.comments import commit_message
 
@@ -11,16 +12,27 @@ def merge_message(base: str, branch: str, *, number: int, task_id: str, by: str)
     return commit_message(f"Merge branch `{base}` into `{branch}`", "", number=number, task_id=task_id, by=by)
 
 
-def merged(base: str, commit: str, resolved: Sequence[str]) -> str:
+def merged(base: str, commit: str, resolved: Mapping[str, Stands]) -> str:
     """Say what was done.
 
     Args:
         base: the base branch.
         commit: its head.
-        resolved: files in which the two conflicted.
+        resolved: files in which the two conflicted, and whose version stands now.
     """
     told = f"{text.code(base)} is merged in, as of `{pieces.plain(commit[:8])}`"
-    return f"{told}; {pieces.paths(resolved)} conflicted and the model resolved that." if resolved else f"{told}."
+    ways: dict[Stands, str] = {
+        "anew": "was resolved by the model",
+        "ours": "stands as on this branch",
+        "theirs": f"stands as on {text.code(base)}",
+        "git": "stands as git left it",
+    }
+    parts = [
+        f"{pieces.paths(paths)} {way}"
+        for one, way in ways.items()
+        if (paths := [path for path, stands in resolved.items() if stands == one])
+    ]
+    return f"{told}. Of what conflicted, {'; '.join(parts)}." if parts else f"{told}."
 
 
 def up_to_date(base: str) -> str:
@@ -45,7 +57,7 @@ def moved(branch: str) -> str:
 
 def unresolved(paths: Sequence[str]) -> str:
     """Say why the merge was dropped: conflicts are left."""
-    return f"Conflict markers are left in {pieces.paths(paths)}, so nothing of the merge was pushed."
+    return f"Conflicts are left in {pieces.paths(paths)}, so nothing of the merge was pushed."
 
 
 def protected(paths: Sequence[str]) -> str:

@@ -93,11 +93,10 @@ def to_trigger(  # noqa: PLR0911 - one for each kind of event
         return None
     match event, payload.action:
         case "issues" | "pull_request", "closed":
-            return Closed(context)
+            return Closed(context, _moment(subject.closed_at if subject else None))
         case "issues" | "pull_request", "labeled" | "unlabeled" if payload.label and payload.label.name:
-            if payload.action == "unlabeled":
-                return Unlabelled(context, payload.label.name)
-            return Labelled(context, payload.label.name, _moment(subject.updated_at if subject else None))
+            made = Unlabelled if payload.action == "unlabeled" else Labelled
+            return made(context, payload.label.name, _moment(subject.updated_at if subject else None))
         case "pull_request", "synchronize" if sha := _head(payload):
             return Pushed(context, sha, payload.before or "")
         case "pull_request_review", "dismissed" if payload.review and payload.review.id is not None:
@@ -135,7 +134,8 @@ def _key(event: str, payload: Payload, subject: Issue | PullRequest, repository_
     if payload.action == "closed":
         return f"closed:{repository_id}:{subject.number}:{subject.closed_at or subject.updated_at or ''}"
     if payload.action == "synchronize":
-        return f"push:{repository_id}:{subject.number}:{_head(payload)}"
+        # A branch may be moved back to where it stood.
+        return f"push:{repository_id}:{subject.number}:{subject.updated_at or ''}:{_head(payload)}"
     # Adding the label again later is another happening: the thread's `updated_at` has moved on.
     label = payload.label
     name = "" if label is None else (label.name or "") if label.id is None else str(label.id)
@@ -199,7 +199,8 @@ def _on_line(context: TriggerContext, comment: Comment, comment_id: int) -> Thre
         via_app=_via_app(comment),
         path=comment.path or "",
         line=comment.line,
-        at=_moment(comment.created_at),
+        # Drafts of a review are said when it is submitted, which is what changes them last.
+        at=_moment(comment.updated_at) or _moment(comment.created_at),
     )
 
 

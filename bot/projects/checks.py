@@ -51,8 +51,9 @@ _SAYS_PYTEST = dict.fromkeys(("pyproject.toml", "setup.cfg", "setup.py", "tox.in
 _FILES = r"(\n(?!\[).*)*?\n(files|packages|modules)\s*="
 """In the same section: with one of these mypy knows by itself what to look at."""
 _MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
-_MVN = "mvn --batch-mode --quiet"
-_MVNW = "sh ./mvnw --batch-mode --quiet"
+_MVN, _MVNW = "mvn --batch-mode", "sh ./mvnw --batch-mode"
+_COUNTED = "--no-transfer-progress"
+"""A Maven that is quiet does not say how many tests passed."""
 
 
 def _there(*globs: str) -> dict[str, str]:
@@ -123,14 +124,14 @@ _TABLE: Sequence[Sequence[_Row]] = (
     ),
     (_Row("tests", "cargo test", "cargo test", "cargo", _there("Cargo.toml"), r"\bcargo (nex)?test\b"),),
     (
-        _Row("build", "maven build", f"{_MVNW} test-compile", "java", _there("mvnw")),
-        _Row("build", "maven build", f"{_MVN} test-compile", "mvn", _there("pom.xml")),
+        _Row("build", "maven build", f"{_MVNW} --quiet test-compile", "java", _there("mvnw")),
+        _Row("build", "maven build", f"{_MVN} --quiet test-compile", "mvn", _there("pom.xml")),
         _Row("build", "gradle build", "sh ./gradlew testClasses", "java", _there("gradlew")),
         _Row("build", "gradle build", "gradle testClasses", "gradle", _GRADLE_BUILDS),
     ),
     (
-        _Row("tests", "maven test", f"{_MVNW} test", "java", _there("mvnw"), _MAVEN),
-        _Row("tests", "maven test", f"{_MVN} test", "mvn", _there("pom.xml"), _MAVEN),
+        _Row("tests", "maven test", f"{_MVNW} {_COUNTED} test", "java", _there("mvnw"), _MAVEN),
+        _Row("tests", "maven test", f"{_MVN} {_COUNTED} test", "mvn", _there("pom.xml"), _MAVEN),
         _Row("tests", "gradle test", "sh ./gradlew test", "java", _there("gradlew"), _GRADLE),
         _Row("tests", "gradle test", "gradle test", "gradle", _GRADLE_BUILDS, _GRADLE),
     ),

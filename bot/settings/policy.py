@@ -54,6 +54,7 @@ class Rule(Section):
     having: Patterns | None = Field(None, description="One of the words behind them is one of these.")
     operands: int | None = Field(None, ge=0, description="Words that are no options, at most. `null` is any number.")
     inside: bool = Field(False, description="No word of it can lead out of the work tree.")  # noqa: FBT003 - a default
+    at_top: bool = Field(False, description="The shell stands at the top of the work tree.")  # noqa: FBT003 - a default
     path: Patterns = Field(
         (),
         description="Paths of the work tree, one of which the call touches: as an argument, as a word of `command`, or "
@@ -72,7 +73,8 @@ class Rule(Section):
 
     @model_validator(mode="after")
     def _about_commands(self) -> "Rule":
-        narrowed = self.command or self.options is not None or self.having or self.operands is not None or self.inside
+        placed = self.inside or self.at_top
+        narrowed = self.command or self.options is not None or self.having or self.operands is not None or placed
         if narrowed and self.tool != (COMMAND_TOOL,):
             msg = f"only a rule about `{COMMAND_TOOL}` alone can say what its commands are like"
             raise ValueError(msg)
@@ -153,10 +155,18 @@ def load_policies(fits: Fits, own: Path | None = None) -> Mapping[str, Policy]:
     """Read the packed policies, and the operator's instead of those with the same names.
 
     Raises:
-        OperatorError: with `file:line:column`; also where an example of a rule shows that it means something else.
+        OperatorError: with `file:line:column`; also where an example of a rule shows that it means something else, or
+            where the operator's file has a policy of another name.
     """
     found = _read(packed("policy.yaml"), fits)
-    return {**found, **_read(own, fits)} if own else found
+    if own is None:
+        return found
+    theirs = _read(own, fits)
+    if unknown := [name for name in theirs if name not in found]:
+        # What its rules forbid would be allowed.
+        what = f"nothing would choose it; its name has to be one of {', '.join(f'`{name}`' for name in found)}"
+        raise OperatorError(f"{own}: `policies.{unknown[0]}`: {what}")
+    return {**found, **theirs}
 
 
 def _read(path: Path, fits: Fits) -> Mapping[str, Policy]:

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 
 from bot.domain.command import Fix
 from bot.domain.task import Mode, PlanAs, Ready
-from bot.settings.policy import RepositoryRule, file_of
+from bot.settings.policy import RepositoryRule
 from bot.settings.repository import MEMORY_FOLDER, PATH, Check, MemoryMode, RepositorySettings
 from bot.settings.server import LimitsSection, SandboxSection, ServerSettings
 
@@ -293,15 +293,18 @@ def _network(key: str, allowed: tuple[str, ...], asked: tuple[str, ...] | None, 
 
 
 def _policy(server: ServerSettings, asked: RepositorySettings, ledger: _Ledger) -> RunPolicy:
-    """Put the repository's rules beside the operator's: the strictest of all counts."""
-    name = "default" if file_of(server.policy) else server.policy
+    """Put the repository's rules beside the operator's: the strictest of all counts.
+
+    `default` always stands beside `strict`: what it asks about call by call, no pattern of a person lifts.
+    """
+    strict = "strict" in {server.policy, asked.policy}
     for key in ("policy", "require_approvals"):
         ledger.operator(key, getattr(server, key), getattr(ServerSettings(), key))
-    names = (name,) if asked.policy in {None, name} else (name, "strict")
-    if len(names) > 1 or asked.rules:
+    if (strict and server.policy != "strict") or asked.rules:
         ledger.origins["policy"] = "repository"
     if (asked.require_approvals or 0) > server.require_approvals:
         ledger.origins["require_approvals"] = "repository"
+    names = ("default", "strict") if strict else ("default",)
     return RunPolicy(names, asked.rules, max(server.require_approvals, asked.require_approvals or 1))
 
 

@@ -322,6 +322,7 @@ class PullSection(Section):
         description="`auto` marks our pull request ready for review when all checks are green, and asks for one who "
         "asked for the work. `never` leaves that to people.",
     )
+    settle_s: int = Field(60, ge=0, le=3600, description="Seconds for which checks stay green before it is marked.")
 
 
 class NetworkSection(Section):

@@ -85,8 +85,14 @@ class NewRequest:
     """Budget of the run in US dollars, where a person gave one."""
     fresh: bool = False
     """Whether it begins anew from the base branch: the task gets another branch, and its pull request stays as is."""
+    merged: bool = False
+    """Whether the task's pull request was merged: what follows begins anew from the base branch, with what is known."""
     joins: bool = True
     """Whether it may go to the inbox of an open run; else it is not accepted while there is one."""
+    is_round: bool = False
+    """Whether it is about what stands on lines by then: an open run does not know that, and another one follows."""
+    is_talk: bool = False
+    """Whether only an open run may hear it: it begins none."""
     asked_at: datetime | None = None
     """When it was asked for by GitHub's clock; None where that is not known."""
 
@@ -97,15 +103,19 @@ class Accepted:
 
     task: Task
     run: Run
-    kind: Literal["new", "again", "joined", "known", "busy"]
+    kind: Literal["new", "again", "joined", "known", "busy", "unheard"]
     """`new`: a task began. `again`: a further run of the thread's task. `joined`: a run is open already, so the text
     went to its inbox. `known`: this very request was accepted before. `busy`: a run is open, and it joins none, so that
-    nothing was kept."""
+    nothing was kept. `unheard`: none is open, and it begins none."""
     position: int
     """Runs queued before it."""
 
 
-InboxKind = Literal["steer", "stop", "push"]
+InboxKind = Literal["steer", "talk", "stop", "push", "round"]
+"""`steer`: words that the run hears, or else the next one. `talk`: words for this run alone. `round`: words, and what
+stands on lines, for a run behind it."""
+WORDS: frozenset[InboxKind] = frozenset({"steer", "talk"})
+"""What an open run hears."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +135,10 @@ class InboxItem:
     """Whether it was said in so many words, and not by a label."""
     model: str | None = None
     """`provider:name` that was chosen with it."""
+    asked_at: datetime | None = None
+    """When it was said by GitHub's clock; None where that is not known."""
+    event_key: str = ""
+    """Names the happening that brought it."""
 
 
 DecisionVerdict = Literal["approved", "denied", "void", "superseded"]
@@ -182,6 +196,10 @@ class TaskStore(Protocol):
 
     async def accept(self, request: NewRequest, at: datetime) -> Accepted:
         """Turn a request into a queued run and append `run.queued`, or put its text into the inbox of the open run."""
+        ...
+
+    async def accepted(self, event_key: str) -> Accepted | None:
+        """Return what a request became that was accepted before, or said to a run; None where it was not."""
         ...
 
     async def task(self, task_id: str) -> Task | None:
@@ -244,6 +262,33 @@ class TaskStore(Protocol):
         """End a run; ending it again changes nothing, but that one which waits may still be stopped."""
         ...
 
+    async def hand_over(  # noqa: PLR0913 - an end and a beginning
+        self,
+        task_id: str,
+        seq: int,
+        outcome: Outcome,
+        reason: str,
+        at: datetime,
+        *,
+        cursor: Effect,
+        behind: NewRequest | None,
+    ) -> bool:
+        """End a run, note how far the inbox was read, and queue what follows, all at once; again it changes nothing.
+
+        Args:
+            task_id: whose.
+            seq: of the run.
+            outcome: how it ended.
+            reason: one sentence for people.
+            at: the present time.
+            cursor: its `remote_id` is the last inbox item that was there.
+            behind: what follows; None for nothing.
+
+        Returns:
+            False, and nothing is done, where more is in the inbox by now.
+        """
+        ...
+
     async def choose_model(self, task_id: str, name: str) -> None:
         """Note the model, as `provider:name`, that further runs of a task use where their request names none."""
         ...
@@ -278,6 +323,10 @@ class TaskStore(Protocol):
 
     async def effect(self, task_id: str, slot: str) -> Effect | None:
         """Return what was made in a slot."""
+        ...
+
+    async def effects(self, task_id: str, begins: str) -> Sequence[Effect]:
+        """Return what was made in all slots whose names begin so, by name."""
         ...
 
     async def keep_effect(self, task_id: str, effect: Effect) -> None:

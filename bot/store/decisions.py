@@ -7,7 +7,7 @@ from typing import Literal
 from sqlalchemy import Connection, delete, select, update
 
 from bot.store.base import Decision, DecisionVerdict, Vote
-from bot.store.database import Shelf, insert, lock_task
+from bot.store.database import Shelf, insert, lock_task, replace
 from bot.store.rows import AnyRow
 from bot.store.schema import decisions, votes
 
@@ -71,7 +71,7 @@ class Decisions(Shelf):
             if row.verdict is not None:
                 mine = row.verdict == "approved" and _is_mine(connection, decision_id, event_key)
                 return "approved" if mine else "known"
-            _vote(connection, decision_id, (actor_id, actor), event_key, at, pattern)
+            insert(connection, votes, _vote(decision_id, (actor_id, actor), event_key, at, pattern))
             given = select(votes.c.actor).where(votes.c.decision_id == decision_id).order_by(votes.c.at)
             names = list(connection.scalars(given))
             if len(names) < required:
@@ -99,7 +99,8 @@ class Decisions(Shelf):
             if row.verdict is not None:
                 return row.verdict == verdict and _is_mine(connection, decision_id, event_key)
             if event_key:
-                _vote(connection, decision_id, (actor_id, actor), event_key, at)
+                # In place of their own yes, where they said that before.
+                replace(connection, votes, _vote(decision_id, (actor_id, actor), event_key, at))
             _decide(connection, decision_id, verdict, (actor_id, actor), reason, at)
             return True
 
@@ -151,10 +152,10 @@ def _is_mine(connection: Connection, decision_id: int, event_key: str) -> bool:
 
 
 def _vote(
-    connection: Connection, decision_id: int, actor: tuple[int, str], event_key: str, at: datetime, pattern: str = ""
-) -> None:
+    decision_id: int, actor: tuple[int, str], event_key: str, at: datetime, pattern: str = ""
+) -> dict[str, object]:
     vote = {"decision_id": decision_id, "actor_id": actor[0], "actor": actor[1], "event_key": event_key, "at": at}
-    insert(connection, votes, {**vote, "pattern": pattern})
+    return {**vote, "pattern": pattern}
 
 
 def _decide(

@@ -19,7 +19,16 @@ class Intake(Shelf):
 
     async def accept(self, request: NewRequest, at: datetime) -> Accepted:
         """Turn a request into a queued run and append `run.queued`, or put its text into the inbox of the open run."""
-        return await self._database.write(lambda connection: _accept(connection, request, at))
+        return await self._database.write(lambda connection: accept(connection, request, at))
+
+    async def accepted(self, event_key: str) -> Accepted | None:
+        """Return what a request became that was accepted before, or said to a run; None where it was not."""
+
+        def act(connection: Connection) -> Accepted | None:
+            task_id = known_key(connection, event_key)
+            return None if task_id is None else _known(connection, task_id, event_key)
+
+        return await self._database.read(act)
 
     async def task(self, task_id: str) -> Task | None:
         """Return one task."""
@@ -74,7 +83,8 @@ def _task_of(connection: Connection, repository_id: int, number: int) -> Task | 
     return None if row is None else to_task(row)
 
 
-def _accept(connection: Connection, request: NewRequest, at: datetime) -> Accepted:
+def accept(connection: Connection, request: NewRequest, at: datetime) -> Accepted:
+    """Turn a request into a run, or put it into the inbox of the open one."""
     lock_queue(connection)
     known = known_key(connection, request.event_key)
     if known is not None:
@@ -88,6 +98,8 @@ def _accept(connection: Connection, request: NewRequest, at: datetime) -> Accept
         if not request.joins:
             return Accepted(task, newest, "busy", 0)
         return _join(connection, task, newest, request, at)
+    if request.is_talk:
+        return Accepted(task, newest, "unheard", 0)
     return _queue(connection, _refresh(connection, task, request, newest.seq + 1), newest.seq + 1, request, at)
 
 
@@ -103,7 +115,7 @@ def _join(connection: Connection, task: Task, run: Run, request: NewRequest, at:
     lock_task(connection, task.id)
     values = {
         "task_id": task.id,
-        "kind": "steer",
+        "kind": "talk" if request.is_talk else "round" if request.is_round else "steer",
         "author": request.requester,
         "author_id": request.requester_id,
         "commanded": request.commanded,
@@ -114,6 +126,7 @@ def _join(connection: Connection, task: Task, run: Run, request: NewRequest, at:
         "comment_id": request.comment_id,
         "event_key": request.event_key,
         "at": at,
+        "asked_at": request.asked_at,
     }
     kept = insert(connection, inbox, values)
     return Accepted(task, run, "joined" if kept else "known", _before(connection, run))
@@ -141,8 +154,8 @@ def _begin(connection: Connection, request: NewRequest, at: datetime) -> Task:
 
 
 def _refresh(connection: Connection, task: Task, request: NewRequest, seq: int) -> Task:
-    values = snapshot(request)
-    if request.fresh and task.kind == "issue":
+    values = snapshot(request) | {"base_branch": request.base_branch}
+    if (request.fresh or request.merged) and task.kind == "issue":
         values |= {"branch": branch_name(task.number, task.id, seq), "pull_number": None}
     # A request on the task's pull request carries that one's text; the task stays about the issue.
     if request.number == task.number:

@@ -23,6 +23,13 @@ class Notes(Shelf):
         row = await self._database.read(lambda connection: connection.execute(query).one_or_none())
         return None if row is None else Effect(row.slot, row.kind, row.remote_id)
 
+    async def effects(self, task_id: str, begins: str) -> Sequence[Effect]:
+        """Return what was made in all slots whose names begin so, by name."""
+        fits = effects.c.slot.startswith(begins, autoescape=True)
+        query = select(effects).where(effects.c.task_id == task_id, fits).order_by(effects.c.slot)
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        return [Effect(row.slot, row.kind, row.remote_id) for row in rows]
+
     async def keep_effect(self, task_id: str, effect: Effect) -> None:
         """Note what was made; the same slot again replaces it."""
         values = {"task_id": task_id, "slot": effect.slot, "kind": effect.kind, "remote_id": effect.remote_id}
@@ -58,6 +65,8 @@ class Notes(Shelf):
                 row.author_id,
                 commanded=row.commanded,
                 model=row.model,
+                asked_at=row.asked_at,
+                event_key=row.event_key,
             )
             for row in rows
         ]

@@ -8,9 +8,11 @@ from sqlalchemy import Connection, func, or_, select, update
 
 from bot.domain.ceilings import Ceilings, Reached, Spending
 from bot.domain.task import Outcome, Run
-from bot.store.database import Shelf, lock_queue
+from bot.store.base import Effect, NewRequest
+from bot.store.database import Shelf, lock_queue, lock_task, replace
+from bot.store.intake import accept
 from bot.store.rows import to_run
-from bot.store.schema import runs, tasks
+from bot.store.schema import effects, inbox, runs, tasks
 from bot.store.spending import spent
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -99,20 +101,53 @@ class Queue(Shelf):
 
     async def finish(self, task_id: str, seq: int, outcome: Outcome, reason: str, at: datetime) -> None:
         """End a run; ending it again changes nothing, but that one which waits may still be stopped."""
-        open_ = [runs.c.state != "finished"]
-        if outcome == "stopped":
-            open_.append(runs.c.outcome == "waiting")
-        change = (
-            update(runs)
-            .where(runs.c.task_id == task_id, runs.c.seq == seq, or_(*open_))
-            .values(state="finished", outcome=outcome, reason=reason, finished_at=at)
-        )
 
         def act(connection: Connection) -> None:
             lock_queue(connection)
-            connection.execute(change)
+            _finish(connection, task_id, seq, outcome, reason, at)
 
         await self._database.write(act)
+
+    async def hand_over(  # noqa: PLR0913 - an end and a beginning
+        self,
+        task_id: str,
+        seq: int,
+        outcome: Outcome,
+        reason: str,
+        at: datetime,
+        *,
+        cursor: Effect,
+        behind: NewRequest | None,
+    ) -> bool:
+        """End a run, note how far the inbox was read, and queue what follows, all at once; again it changes nothing.
+
+        False, and nothing is done, where more is in the inbox by now.
+        """
+
+        def act(connection: Connection) -> bool:
+            lock_queue(connection)
+            lock_task(connection, task_id)
+            last = connection.scalar(select(func.max(inbox.c.id)).where(inbox.c.task_id == task_id)) or 0
+            state = connection.scalar(select(runs.c.state).where(runs.c.task_id == task_id, runs.c.seq == seq))
+            if state == "finished" or last > int(cursor.remote_id):
+                return state == "finished"
+            _finish(connection, task_id, seq, outcome, reason, at)
+            values = {"task_id": task_id, "slot": cursor.slot, "kind": cursor.kind, "remote_id": cursor.remote_id}
+            replace(connection, effects, values)
+            if behind is not None:
+                accept(connection, behind, at)
+            return True
+
+        return await self._database.write(act)
+
+
+def _finish(connection: Connection, task_id: str, seq: int, outcome: Outcome, reason: str, at: datetime) -> None:
+    open_ = [runs.c.state != "finished"]
+    if outcome == "stopped":
+        open_.append(runs.c.outcome == "waiting")
+    mine = (runs.c.task_id == task_id) & (runs.c.seq == seq)
+    values = {"state": "finished", "outcome": outcome, "reason": reason, "finished_at": at}
+    connection.execute(update(runs).where(mine, or_(*open_)).values(values))
 
 
 def _anything_queued(connection: Connection) -> bool:

@@ -38,7 +38,7 @@ DELIVERIES = MetaData(naming_convention=NAMES)
 TASKS = MetaData(naming_convention=NAMES)
 BRANCHES: Mapping[Which, MetaData] = {"deliveries": DELIVERIES, "tasks": TASKS}
 """Both may live in one database; each has revisions of its own."""
-NEWEST: Mapping[Which, str] = {"deliveries": "deliveries_0001", "tasks": "tasks_0006"}
+NEWEST: Mapping[Which, str] = {"deliveries": "deliveries_0001", "tasks": "tasks_0007"}
 """The last revisions: what the tables below are."""
 
 
@@ -205,6 +205,8 @@ inbox = Table(
     Column("comment_id", BigInteger),
     Column("event_key", Words, nullable=False, unique=True),
     Column("at", UtcDateTime, nullable=False),
+    # By GitHub's clock.
+    Column("asked_at", UtcDateTime),
     Index(None, "task_id", "id"),
     # A cursor stands behind an id, so no id may come twice.
     sqlite_autoincrement=True,

@@ -86,8 +86,9 @@ async def carry_out(scene: Scene, tools: RecordedToolset, tell: Callable[[str], 
         try:
             tell(await _act_upon(scene, tools, number, due))
         except (BotError, Cancelled):
-            # It is used up, and the run ends here: who goes on has to know that.
-            tell(words.lost(Asked.from_data(due.asked)))
+            # It may be used up, and the run ends here: who goes on has to know that.
+            if due.verdict == "approved":
+                tell(words.lost(Asked.from_data(due.asked)))
             raise
 
 
@@ -140,8 +141,8 @@ async def _let_stand(scene: Scene, number: int, due: _Due, asked: Asked, before:
     request = asked.request
     if due.pattern:
         scene.lease.always = [*scene.lease.always, always(request.tool, due.pattern)]
-    # What a command writes nobody read before.
-    paths = () if request.tool == COMMAND_TOOL else [*paths_of(json.loads(request.arguments))]
+    # What a command writes nobody read before, nor what is in a file that is moved.
+    paths = () if request.tool == COMMAND_TOOL else [*paths_of(json.loads(request.arguments), moved=False)]
     if paths and not is_error:
         await scene.steps.do(f"approved/{number}/left", lambda: agree(scene, before, scene.lease.commit, paths))
 

@@ -1,7 +1,5 @@
 """A person asks, and the model answers from the code: nothing is changed, and what waits goes on waiting."""
 
-from collections.abc import Sequence
-
 from bot.agent.conduct import Finishing
 from bot.agent.context.conversation import Context, Told
 from bot.agent.journal import Journal
@@ -9,11 +7,12 @@ from bot.agent.limits import LimitGuard
 from bot.agent.loop import Agent
 from bot.agent.modes import ASK
 from bot.agent.prompt import question_about
+from bot.agent.threads import place_told
 from bot.agent.transcript import say
 from bot.errors import ModelRefused
 from bot.tasks.engines.base import Json
 from bot.tasks.opening import Begun, Prepared, Wanted, first_of
-from bot.tasks.recorded import RecordedModel, RecordedToolset
+from bot.tasks.recorded import RecordedModel, RecordedToolset, deaf
 from bot.tasks.scene import Scene
 
 
@@ -29,28 +28,27 @@ async def answer_question(
         LimitReached: a limit of the run is reached.
         ModelError: the model cannot be used, or does not answer.
     """
-
-    async def listen(_: int) -> Sequence[str]:
-        return ()
-
     journal = Journal(lambda: guard.budget)
     agent = Agent(
         Context(begun.planners, model.ask, lambda: journal.facts, told),
         RecordedToolset(scene, ASK.of(scene.lease.tools)),
         guard,
-        listen,
+        deaf,
         finishing=Finishing(()),
         journal=journal,
         phase=ASK,
     )
     transcript = [first_of(scene, begun.settings, prepared, "", Wanted(asked=begun.open.asked), plans=True)]
-    say(transcript, [question_about(scene.task.id, scene.run.request, begun.open.plan)])
+    place = place_told(scene.task.id, prepared.pull, prepared.threads)
+    say(transcript, [place, question_about(scene.task.id, scene.run.request, begun.open.plan)])
     answer = (await agent.run(transcript)).summary.strip()
     if not answer:
         raise ModelRefused("The model gave no answer.")
 
+    thread = next((one.id for one in prepared.threads), "")
+
     async def show() -> Json:
-        await scene.desk.publisher.answer(scene.task, scene.run, answer)
+        await scene.desk.publisher.answer(scene.task, scene.run, answer, thread)
         return None
 
     await scene.steps.do("answer", show, patient=True)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from bot.domain.task import BESIDE, Run, Task
-from bot.store.base import TaskStore
+from bot.store.base import WORDS, TaskStore
 from bot.tasks.standing import Standing, stand
 
 
@@ -37,13 +37,16 @@ class LeftOpen:
 
 
 async def left_open(store: TaskStore, task: Task, run: Run) -> LeftOpen:
-    """Look back from a run; a run that ended before its model said anything changed nothing, and is passed over."""
+    """Look back from a run; a run that ended before its model said anything changed nothing, and is passed over.
+
+    What stood before a plan that was begun and not put to people is not to be decided about any more.
+    """
     if run.fresh:
         return LeftOpen()
     events = await store.events(task.id)
     asked: list[str] = []
     talk: list[str] = []
-    model, plan = None, ""
+    model, plan, cut, stopped = None, "", False, False
     for seq in range(run.seq - 1, 0, -1):
         one, earlier = stand(events, seq), await store.run(task.id, seq)
         if earlier is not None and earlier.intent in BESIDE:
@@ -52,21 +55,27 @@ async def left_open(store: TaskStore, task: Task, run: Run) -> LeftOpen:
         if earlier is None or _is_settled(one):
             break
         waits = earlier.outcome == "waiting"
-        if one.replies and (not waits or one.calls):
-            works = bool(await store.messages(task.id, run=seq))
-            return LeftOpen(works=works and not plan, plan=plan, asked=asked, model=model, talk=talk)
-        if waits and one.question:
+        worked = bool(one.replies) and (not waits or one.calls) and await store.messages(task.id, run=seq)
+        if worked or (waits and one.question):
             # Its conversation goes on, and knows what was asked.
-            return LeftOpen(answers=not plan, plan=plan, asked=asked, model=model or earlier.model, talk=talk)
-        if waits and one.proposed is not None:
+            works, answers = bool(worked) and not (plan or cut), not (worked or plan or cut)
+            return LeftOpen(plan, answers, works, asked, model or earlier.model, talk)
+        planned = bool(one.replies) or earlier.intent == "plan"
+        if earlier.outcome == "stopped" and planned:
+            # Nobody wants what it was asked for.
+            break
+        cut, stopped = cut or (not waits and planned), stopped or earlier.outcome == "stopped"
+        # A stop takes back what several people approved, and no one of them can say it again for all.
+        if waits and one.proposed is not None and not cut and not (stopped and one.approvals > 1):
             plan = plan or one.proposed.text
-        asked = [*filter(None, one.requests), *asked]
+        # A further try says the same once more.
+        asked = [*(text for text in one.requests if text and text != run.request), *asked]
         model = model or earlier.model
         if earlier.fresh:
             break
     if plan and not await store.messages(task.id):
         # What people said to who planned.
-        said = [item.text for item in await store.inbox(task.id) if item.kind == "steer" and item.text]
+        said = [item.text for item in await store.inbox(task.id) if item.kind in WORDS and item.text]
         asked += [text for text in said if text not in run.request and not any(text in one for one in asked)]
     return LeftOpen(plan=plan, asked=asked, model=model, talk=talk)
 

@@ -9,6 +9,7 @@ from bot.domain.events import CheckFinished, CheckPhase, CheckSkipped
 from bot.projects.checks import FoundCheck
 from bot.projects.evidence.counts import Counts, counted
 from bot.redaction import mask_tokens
+from bot.sandbox.output import clip
 from bot.settings.repository import Check
 from bot.settings.resolve import RunSettings
 from bot.tasks.engines.base import Json
@@ -16,6 +17,8 @@ from bot.tasks.scene import Scene
 
 OUTPUT_CHARS = 4_000
 """Of a check's output that is kept; its head and its tail."""
+COUNTED_CHARS = 200_000
+"""Of it that is read for counts: some runners sum up in parts, each of which counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,9 @@ class Checker:
     async def run(self, phase: CheckPhase, key: str, index: int, commit: str | None = None) -> dict[str, Any]:
         """Run one check and record the result; for an action of a step.
 
+        The first of each phase finds the commit's files and what set-up made, as after a fresh clone; those behind it
+        also find what it left, as a build.
+
         Args:
             phase: what it is to show.
             key: of the fact.
@@ -145,18 +151,23 @@ class Checker:
             commit: what it is run on; None is the work.
         """
         check = self.evidence.checks[index]
+        if not index or phase == "proof":
+            await self._scene.lease.renew()
         live = await self._scene.lease.live()
         work = cast("str", self._scene.lease.commit)
         try:
             if commit is not None:
                 await live.workspace.restore(commit)
-            outcome = await live.sandbox.run(check.run, timeout_s=check.timeout_s, output_chars=OUTPUT_CHARS)
+            outcome = await live.sandbox.run(check.run, timeout_s=check.timeout_s, output_chars=COUNTED_CHARS)
         finally:
             # A check writes reports and caches; the work is what stood before it.
             await live.workspace.restore(work)
-        printed = "\n".join(part for part in (outcome.stdout.strip(), outcome.stderr.strip()) if part)
-        tests, remark = await asyncio.to_thread(counted, printed, check.run, outcome.exit_code)
-        output, ran_on = mask_tokens(printed), commit or work
+        streams = [part for part in (outcome.stdout.strip(), outcome.stderr.strip()) if part]
+        # What was ended in the middle has said nothing of the rest.
+        said = "" if outcome.timed_out else "\n".join(streams)
+        tests, remark = await asyncio.to_thread(counted, said, check.run, outcome.exit_code)
+        output = "\n".join(clip(mask_tokens(part), OUTPUT_CHARS) for part in streams)
+        ran_on = commit or work
         fact = CheckFinished(
             phase,
             check.name,
@@ -203,6 +214,7 @@ def feedback(failed: Sequence[CheckResult], *, anew: bool = False) -> str:
         for check in failed
     )
     return (
-        f"The harness ran the checks after `finish`{where}, and these fail:\n\n{shown}\n\n"
+        f"The harness ran the checks after `finish`{where}, on the files that git does not ignore, and these fail:\n\n"
+        f"{shown}\n\n"
         "Mend the cause and call `finish` again. If a failure has nothing to do with the task, say so in the summary."
     )

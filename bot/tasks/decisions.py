@@ -4,8 +4,8 @@ Who may decide is asked before; here is only what a decision is about.
 """
 
 import json
+import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -18,14 +18,17 @@ from bot.domain.events import ActionDecided, ActionRequested
 from bot.domain.refs import Actor
 from bot.domain.task import Task
 from bot.domain.trigger import TriggerContext
-from bot.errors import NotFound
+from bot.errors import Conflict, Forbidden, NotFound
 from bot.github import markers, requests
 from bot.github.base import GitHub
 from bot.github.text import cut
 from bot.redaction import mask
 from bot.store.base import Decision, TaskStore, Vote
+from bot.tasks.effects import as_kept
 from bot.tasks.gates import slot_of
 from bot.tasks.lines import body_on_line, settle_on_line
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,6 @@ class _Said:
     context: TriggerContext
     word: str
     short_hash: str | None
-    comment_created_at: datetime | None
     in_thread_of: int | None
     comment_id: int | None
     now: datetime
@@ -63,7 +65,6 @@ async def approve(  # noqa: PLR0913 - an approval has these sides
     *,
     short_hash: str | None,
     always: str | None,
-    comment_created_at: datetime | None,
     in_thread_of: int | None,
     required: int,
     clock: Callable[[], datetime],
@@ -78,14 +79,13 @@ async def approve(  # noqa: PLR0913 - an approval has these sides
         context: of the comment; its actor may decide.
         short_hash: the beginning of the hash; None means the call that waited when the comment was made.
         always: a pattern of calls that are allowed in this task from here on; None or empty for none.
-        comment_created_at: when the comment was made, as GitHub has it; None where that is not known.
         in_thread_of: the comment that it replies to, where it stands in a thread of its own.
         required: people who have to approve; where the run that asked says more, that counts.
         clock: the present time.
         comment_id: of the comment, where it is one of the conversation: ids there only grow.
         word: with which comments speak to us.
     """
-    said = _Said(context, word, short_hash, comment_created_at, in_thread_of, comment_id, clock())
+    said = _Said(context, word, short_hash, in_thread_of, comment_id, clock())
     pattern = mask(always or "")
     try:
         task, decision = await _meant(store, github, said)
@@ -131,14 +131,13 @@ async def deny(  # noqa: PLR0913 - a denial has these sides
     *,
     short_hash: str | None,
     reason: str,
-    comment_created_at: datetime | None,
     in_thread_of: int | None,
     clock: Callable[[], datetime],
     comment_id: int | None = None,
     word: str = "/agent",
 ) -> Decided:
     """Keep a call from being made; the arguments are those of `approve`, and `reason` is for the model."""
-    said = _Said(context, word, short_hash, comment_created_at, in_thread_of, comment_id, clock())
+    said = _Said(context, word, short_hash, in_thread_of, comment_id, clock())
     try:
         task, decision = await _meant(store, github, said)
     except _Refused as refusal:
@@ -162,7 +161,7 @@ async def waiting_for(store: TaskStore, task: Task) -> Sequence[ActionRequested]
 STOPPED = "the work was stopped"
 
 
-async def drop(store: TaskStore, task: Task, by: str, at: datetime, why: str = STOPPED) -> None:
+async def drop(store: TaskStore, task: Task, by: str, at: datetime, why: str = STOPPED) -> Sequence[Decision]:
     """Let nothing wait any more, neither for a decision nor to be carried out: as where a person stops the task.
 
     Args:
@@ -171,12 +170,24 @@ async def drop(store: TaskStore, task: Task, by: str, at: datetime, why: str = S
         by: login of who wants that.
         at: the present time.
         why: as the end of a sentence.
+
+    Returns:
+        What waited.
     """
-    for one in await store.decisions(task.id):
-        if one.used_at is None and one.verdict in {None, "approved"}:
-            await store.decide(one.id, "void", actor_id=0, actor=by, reason=why, at=at)
-            # Somebody may have approved it just before.
-            await store.use(one.id, at, void=why)
+    waited = [
+        one for one in await store.decisions(task.id) if one.used_at is None and one.verdict in {None, "approved"}
+    ]
+    for one in waited:
+        await store.decide(one.id, "void", actor_id=0, actor=by, reason=why, at=at)
+        # Somebody may have approved it just before.
+        await store.use(one.id, at, void=why)
+    return waited
+
+
+async def show_dropped(store: TaskStore, github: GitHub, task: Task, dropped: Sequence[Decision], by: str) -> None:
+    """Say in the comments of requests that they wait no more, since a person stopped the work."""
+    for one in dropped:
+        await _settle(store, github, task, one, requests.dropped(by))
 
 
 def shared_pattern(votes: Sequence[Vote]) -> str:
@@ -260,10 +271,10 @@ async def _current(store: TaskStore, task: Task, said: _Said) -> Decision:
     """Return the one request that a person had before them."""
     if (own := await in_thread(store, task, said.in_thread_of)) is not None:
         return own
-    waiting = [one for one in await _open(store, task) if _stood(one, said)]
+    waiting = [one for one in await _open(store, task) if _stood(one, said) is not False]
     if not waiting:
         raise _Refused(requests.nothing_waits(said.word))
-    if len(waiting) > 1:
+    if len(waiting) > 1 or not _stood(waiting[0], said):
         raise _Refused(requests.which([_asked(one).fact() for one in waiting], said.word))
     return waiting[0]
 
@@ -274,17 +285,14 @@ async def in_thread(store: TaskStore, task: Task, root_id: int | None) -> Decisi
     return next(found, None)
 
 
-def _stood(decision: Decision, said: _Said) -> bool:
-    """Whether a request was there when a person wrote.
+def _stood(decision: Decision, said: _Said) -> bool | None:
+    """Whether a request was there when a person wrote; None where nobody knows.
 
-    Ids of the conversation only grow, and tell more than GitHub's clock, which has whole seconds alone; those of
-    comments on lines are counted apart.
+    Ids of the conversation only grow; those of comments on lines are counted apart, and our clock is not GitHub's.
     """
-    if said.comment_id is not None and not decision.on_line:
-        return decision.comment_id is not None and decision.comment_id < said.comment_id
-    if said.comment_created_at is not None:
-        return decision.asked_at.replace(microsecond=0) <= said.comment_created_at
-    return True
+    if said.comment_id is None or decision.on_line:
+        return None
+    return decision.comment_id is not None and decision.comment_id < said.comment_id
 
 
 async def _stands(store: TaskStore, github: GitHub, task: Task, decision: Decision) -> bool:
@@ -298,27 +306,26 @@ async def _stands(store: TaskStore, github: GitHub, task: Task, decision: Decisi
     else:
         bodies = {comment.id: comment.body for comment in await github.comments(task.repository, run.number)}
         found = bodies.get(decision.comment_id, "")
-    return _plain(found) in {_plain(posted), _plain(mask(posted))}
+    return as_kept(found) == as_kept(posted)
 
 
 async def _settle(store: TaskStore, github: GitHub, task: Task, decision: Decision, line: str) -> None:
-    """Show with the request what was decided; one that is gone shows nothing."""
+    """Show with the request what was decided; where GitHub does not let us, the decision counts all the same."""
     body = requests.settled(line, json.loads(decision.question)["body"])
-    if decision.comment_id is not None:
-        with suppress(NotFound):
-            text = cut(body, tail=await _mark(store, task, decision))
-            if decision.on_line:
-                await settle_on_line(github, task, decision.comment_id, text)
-            else:
-                await github.edit_comment(task.repository, decision.comment_id, text)
+    if decision.comment_id is None:
+        return
+    text = cut(body, tail=await _mark(store, task, decision))
+    try:
+        if decision.on_line:
+            await settle_on_line(github, task, decision.comment_id, text)
+        else:
+            await github.edit_comment(task.repository, decision.comment_id, text)
+    except (Conflict, Forbidden, NotFound) as refused:
+        log.info("decision.not_shown", extra={"task": task.id, "error": str(refused)})
 
 
 async def _mark(store: TaskStore, task: Task, decision: Decision) -> str:
     return markers.make(task.id, slot_of(decision.run, decision.hash), await store.state_key())
-
-
-def _plain(body: str) -> str:
-    return body.replace("\r\n", "\n").strip()
 
 
 def _why_no_pattern(decision: Decision, pattern: str) -> str:

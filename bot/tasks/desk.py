@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from bot.agent.context.window import Window
-from bot.domain.events import PlanProposed
+from bot.domain.events import PlanProposed, RoundAnswered
 from bot.domain.proposal import Sheet
 from bot.domain.request import ActionRequest
 from bot.domain.review import OpenThread
@@ -159,13 +159,13 @@ class Publisher(Protocol):
         """Fetch the open threads of the task's pull request, as of when the run was asked for."""
         ...
 
-    async def answer_threads(self, task: Task, run: Run, commit: str, view: RoundView) -> None:
-        """Answer in threads, as one review, and resolve some of them.
+    async def answer_threads(self, task: Task, run: Run, commit: str | None, view: RoundView) -> RoundAnswered:
+        """Answer in threads, as one review, and resolve some of them; say how many of each there were.
 
         Args:
             task: it belongs to.
-            run: it belongs to.
-            commit: in the pull request; what the answers are about.
+            run: that gave the answers.
+            commit: in the pull request; what the answers are about. None for its head.
             view: the answers.
         """
         ...
@@ -182,8 +182,15 @@ class Publisher(Protocol):
         """Mark the evidence in the task's pull request where it is of another commit than the head of its branch."""
         ...
 
-    async def answer(self, task: Task, run: Run, answer: str) -> None:
-        """Show what the model answers to a person's question."""
+    async def answer(self, task: Task, run: Run, answer: str, thread: str) -> None:
+        """Show what the model answers to a person's question.
+
+        Args:
+            task: it belongs to.
+            run: it belongs to.
+            answer: in the model's words.
+            thread: the id of the review thread in which it was asked; empty where that is the conversation.
+        """
         ...
 
     async def ask(self, task: Task, run: Run, question: str, number: int) -> str | None:

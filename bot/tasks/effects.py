@@ -1,13 +1,16 @@
 """What we make on GitHub, looked up before it is made, so that a crash in between repeats nothing."""
 
 import hashlib
+from contextlib import suppress
 
 from bot.domain.refs import RepositoryRef
 from bot.domain.task import Run
 from bot.domain.trigger import TriggerContext
+from bot.errors import NotFound
 from bot.github import markers
 from bot.github.base import Comment, GitHub
 from bot.github.text import cut
+from bot.redaction import mask
 from bot.store.base import Effect, TaskStore
 
 NO_TASK = "0" * 32
@@ -31,7 +34,9 @@ async def ensure_comment(  # noqa: PLR0913 - a comment has this many sides
     text = cut(body, tail=markers.make(task_id, slot, await store.state_key()))
     known = await store.effect(task_id, slot) if task_id != NO_TASK else None
     if known is not None:
-        return (await github.edit_comment(repository, int(known.remote_id), text)).id
+        # Somebody may have deleted it; what it says is to be read all the same.
+        with suppress(NotFound):
+            return (await github.edit_comment(repository, int(known.remote_id), text)).id
     found = await _find(store, github, repository, number, task_id, slot)
     if found is None:
         comment = await github.comment(repository, number, text)
@@ -65,6 +70,16 @@ async def reply(store: TaskStore, github: GitHub, context: TriggerContext, body:
 def progress_slot(run: Run) -> str:
     """Name the slot of a run's progress comment."""
     return f"progress.{run.seq}"
+
+
+def as_kept(body: str) -> str:
+    """Return a comment's text as it compares with what was posted: GitHub gets it masked, and may change line ends."""
+    return mask(body.replace("\r\n", "\n").strip())
+
+
+def posted_slot(slot: str) -> str:
+    """Name where the text of a comment is kept as it was posted."""
+    return f"posted.{slot}"
 
 
 def plan_slot(run: int, number: int) -> str:

@@ -35,8 +35,6 @@ ASK_S = 60.0
 """Seconds that it may take to ask for programs and their versions."""
 _LISTED = 50_000
 _HERE = "find . -mindepth 1 -path ./.git -prune -o -print0 | LC_ALL=C sort -z"
-_CLEAN = "git clean -ffdxq . || true"
-"""Takes away what another set-up, or that of a killed worker, left in the tree."""
 _REMEMBER = f'{_HERE} >"$HOME/.before"'
 _KEEP = f"""\
 {_HERE} | LC_ALL=C comm -z -13 "$HOME/.before" - >"$HOME/.new" &&
@@ -232,11 +230,8 @@ class _Work:
         same = latest.key in {wanted.key, wanted.own_key} if wanted.plan.commands else not latest.key
         if same and not latest.failed:
             return latest
-        async with self._scene.lease.apart(Access()) as sandbox:
-            # What the earlier set-up put there would hide what this one lacks.
-            own_folder(_own_place(live.opened), live.opened.owner_uid, empty=True)
-            await sandbox.run(_CLEAN, timeout_s=ASK_S)
-            await live.workspace.restore(self._commit)
+        # What the earlier set-up put there would hide what this one lacks.
+        await self._scene.lease.renew()
         return await self._set_up(name, folders, live.opened, wanted, changed)
 
     def _folders(self, opened: Opened) -> PreparedFolders | None:
@@ -345,14 +340,14 @@ class _Work:
 
     async def _make(self, opened: Opened, folder: Path, wanted: _Wanted) -> bool:
         """Run the commands on the tree as the commit has it, and leave the tree so; False where one fails."""
-        own, todo = _own_place(opened), wanted.plan
+        own, todo = opened.own, wanted.plan
         own_folder(own, opened.owner_uid, empty=True)
         network = _allowed(self._settings.setup, todo.names)
         variables = _variables(todo.variables(PRESETS), folder, own, folder.parent.name)
         access = Access(writable=[folder, own], environment=variables, network=network)
         async with self._scene.lease.apart(access) as sandbox:
-            await sandbox.run(_CLEAN, timeout_s=ASK_S)
-            await opened.workspace.restore(self._commit)
+            # Another set-up, or that of a killed worker, may have left something.
+            await opened.workspace.restore(self._commit, bare=True)
             await sandbox.run(_REMEMBER, timeout_s=ASK_S)
             try:
                 done = await self._run(sandbox, todo.commands)
@@ -391,15 +386,10 @@ class _Fitting:
         if not self.made.key:
             return Fitted(Access(network=self.network))
         held, made = await self.work.held(self.made, opened)
-        own = _own_place(opened)
-        own_folder(own, opened.owner_uid, empty=False)
-        access = Access([held.folder], [own], _variables(made.variables, held.folder, own, made.key), self.network)
+        own_folder(opened.own, opened.owner_uid, empty=False)
+        variables = _variables(made.variables, held.folder, opened.own, made.key)
+        access = Access([held.folder], [opened.own], variables, self.network)
         return Fitted(access, _PUT, held.release)
-
-
-def _own_place(opened: Opened) -> Path:
-    """Name the task's own folder, beside its git directory: it goes with the task."""
-    return opened.workspace.git_dir.with_name("own")
 
 
 def _variables(variables: Mapping[str, str], shared: Path, own: Path, key: str) -> dict[str, str]:

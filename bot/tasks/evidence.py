@@ -7,19 +7,20 @@ import asyncio
 import logging
 import posixpath
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
+from stat import S_ISLNK
 from typing import cast
 
 from bot.domain.events import DefinitionsChanged, Notice, ProofRun, Verdict
 from bot.errors import BotError, Cancelled, WorkspaceError
 from bot.projects.evidence.called import leads, told
-from bot.projects.evidence.changes import Change, Finding, text_of
+from bot.projects.evidence.changes import APART, Change, Finding, text_of
 from bot.projects.evidence.definitions import defines
 from bot.projects.evidence.languages import RUST, language_of
-from bot.projects.evidence.touched import changed_tests, first, new_tests, touched, unread
+from bot.projects.evidence.touched import TEST_FOLDERS, changed_tests, first, new_tests, touched, unread
 from bot.tasks.checks import Checker
 from bot.tasks.engines.base import Json
 from bot.tasks.opening import Prepared
@@ -31,14 +32,16 @@ log = logging.getLogger(__name__)
 
 FILES = 400
 """Of a change that are read; those that may say something of checks come first."""
+BYTES = 16 << 20
+"""Of these files together, before and after."""
 _LOOKED_UP = 100
 """Paths that commands may lead to."""
 _ROUNDS = 3
 """Of files that name further files."""
-_ELSEWHERE = ("ci", "unread")
+_ELSEWHERE = {*APART, "unread"}
 """Kinds of findings that change nothing of what the harness itself runs."""
-_FOLDERS = {"test", "tests", "__tests__", "spec", "specs", "testdata", "fixtures", "e2e"}
-"""Folders that hold nothing but tests and what they need."""
+_WEIGHTS = ("ignored failure", "skip", "removed", "assertions", "threshold", "script", "configuration", "unread")
+"""Kinds of findings, those first that matter most; all others come behind them."""
 _TESTS = re.compile(r"test|spec", re.IGNORECASE)
 _MOST = 100
 """Findings and tests that are kept; more nobody reads."""
@@ -121,15 +124,16 @@ class Proof:
             texts = await _texts(workspace, base, [check.run for check in checker.evidence.checks])
             changed, _ = await workspace.changes(base, commit)
             by_weight = first(paths, {one.path for one in changed if not one.before}, texts)
-            changes = await _read(workspace, base, commit, by_weight[:FILES])
+            links = {one.path for one in changed if S_ISLNK(one.after)}
+            changes = await _read(workspace, base, commit, by_weight[:FILES], links)
             findings = [*unread(by_weight, len(changes)), *await asyncio.to_thread(touched, changes, texts)]
             tests = await asyncio.to_thread(lambda: [*new_tests(changes), *changed_tests(changes)])
             # A person's own checkout is never put back to an earlier state.
             not_run = (_CHECKOUT if prepared.theirs else "") if complete else _EARLY
             proof, why = ((), not_run) if not_run else _proof(paths, changes, tests)
             restored = [] if not_run else _restored(paths, findings)
-            rows = [asdict(one) for one in findings[:_MOST]]
-            fact = DefinitionsChanged(rows, restored, tests[:_MOST], complete)
+            rows = [{**asdict(one), "path": _told(one.path), "words": _told(one.words)} for one in _first(findings)]
+            fact = DefinitionsChanged(rows, [*map(_told, restored)], [*map(_told, tests[:_MOST])], complete)
             await scene.recorder.note(name, fact)
             if not complete and checker.stood != scene.lease.commit:
                 await checker.say_skipped("after", name, checker.skipped or _EARLY)
@@ -161,13 +165,39 @@ async def _texts(workspace: Workspace, base: str, commands: Sequence[str]) -> li
         for path in [*paths][: _LOOKED_UP - len(seen)]:
             seen.add(path)
             if data := await workspace.read_at(base, path):
-                fresh.append((told(path, text_of(data), texts), posixpath.dirname(path)))
+                text = await asyncio.to_thread(told, path, text_of(data), texts)
+                fresh.append((text, posixpath.dirname(path)))
         texts += [text for text, _ in fresh]
     return texts
 
 
-async def _read(workspace: Workspace, base: str, commit: str, paths: Sequence[str]) -> list[Change]:
-    return [Change(path, await workspace.read_at(base, path), await workspace.read_at(commit, path)) for path in paths]
+async def _read(
+    workspace: Workspace, base: str, commit: str, paths: Sequence[str], links: Collection[str]
+) -> list[Change]:
+    """Read files in their order, up to a bound of all together: the more there is, the longer it takes to compare."""
+    changes: list[Change] = []
+    left = BYTES
+    for path in paths:
+        before, after = await workspace.read_at(base, path), await workspace.read_at(commit, path)
+        left -= len(before or b"") + len(after or b"")
+        if left < 0 and changes:
+            break
+        changes.append(Change(path, before, after, path in links))
+    return changes
+
+
+def _first(findings: Sequence[Finding]) -> list[Finding]:
+    """Put what matters most first, keep so many, and say how many there are behind them."""
+    found = sorted(findings, key=lambda one: _WEIGHTS.index(one.kind) if one.kind in _WEIGHTS else len(_WEIGHTS))
+    if len(found) <= _MOST:
+        return found
+    left = found[_MOST - 1 :]
+    return [*found[: _MOST - 1], Finding(left[0].path, None, "unread", f"{len(left)} more places are not told here.")]
+
+
+def _told(text: str) -> str:
+    """Show what is no text in the name of a file, so that it looks like no other name."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _restored(paths: Sequence[str], findings: Sequence[Finding]) -> list[str]:
@@ -186,7 +216,7 @@ def _proof(paths: Sequence[str], changes: Sequence[Change], tests: Sequence[str]
     if not all(map(_is_apart, holds)):
         return (), "the tests stand in the same files as the code"
     gone = {change.path for change in changes if change.after is None}
-    files = [path for path in paths if path in holds or (_FOLDERS & {*path.split("/")[:-1]} and path not in gone)]
+    files = [path for path in paths if path in holds or (TEST_FOLDERS & {*path.split("/")[:-1]} and path not in gone)]
     if len(files) == len(paths):
         return (), "nothing but tests has changed"
     return files, ""
@@ -195,7 +225,7 @@ def _proof(paths: Sequence[str], changes: Sequence[Change], tests: Sequence[str]
 def _is_apart(path: str) -> bool:
     """Whether a file holds tests alone."""
     pure = PurePosixPath(path)
-    return language_of(path) is not RUST or bool(_FOLDERS & {*pure.parts[:-1]}) or pure.stem in _FOLDERS
+    return language_of(path) is not RUST or bool(TEST_FOLDERS & {*pure.parts[:-1]}) or pure.stem in TEST_FOLDERS
 
 
 async def _with_bases_definition(scene: Scene, checker: Checker, compared: Compared) -> None:
@@ -216,39 +246,41 @@ async def _with_bases_definition(scene: Scene, checker: Checker, compared: Compa
 
 async def _on_old_code(scene: Scene, checker: Checker, compared: Compared) -> None:
     """Run the work's tests on the code that was there before it."""
-    index = _tests_check(checker)
-    why = compared.why or checker.skipped or ("" if index is not None else "no check is known to run tests")
+    indices = _tests_checks(checker)
+    why = compared.why or checker.skipped or ("" if indices else "no check is known to run tests")
 
     async def note(verdict: Verdict, check: str = "", reason: str = "") -> None:
         await scene.recorder.note("check/proof/judged", ProofRun(verdict, check, reason))
 
     async def action() -> Json:
-        if why or index is None:
+        if why:
             await note("not run", reason=why)
             return None
         live = await scene.lease.live()
         commit = cast("str", scene.lease.commit)
         made = await live.workspace.mixed(compared.base, commit, compared.proof, scene.run.created_at)
-        result = await checker.run("proof", "check/proof", index, made)
-        name = checker.evidence.checks[index].name
-        await note(await _judged(scene, name, result), name)
+        for at, index in enumerate(indices):
+            result = await checker.run("proof", f"check/proof/{at}", index, made)
+            name = checker.evidence.checks[index].name
+            verdict = await _judged(scene, name, result)
+            # One that passes may be another runner's, which the tests are nothing to.
+            if verdict != "green" or index == indices[-1]:
+                await note(verdict, name)
+                break
         return None
 
     await scene.steps.do("check/proof", action, stoppable=True)
 
 
-def _tests_check(checker: Checker) -> int | None:
-    """Choose the check that ran the new tests: the one that counts more than before, else any that runs tests."""
+def _tests_checks(checker: Checker) -> list[int]:
+    """Choose the checks that may have run the new tests: those that count the most more than before."""
     before = {result.name: result for result in checker.before}
-    best: tuple[int, int] | None = None
+    more: dict[int, int] = {}
     for index, after in enumerate(checker.after):
         had = before.get(after.name)
-        if after.collected is None and not _TESTS.search(f"{after.name} {after.command}"):
-            continue
-        more = (after.collected or 0) - ((had.collected if had else 0) or 0)
-        if best is None or more > best[0]:
-            best = (more, index)
-    return None if best is None else best[1]
+        if after.collected is not None or _TESTS.search(f"{after.name} {after.command}"):
+            more[index] = (after.collected or 0) - ((had.collected if had else 0) or 0)
+    return [index for index, count in more.items() if count == max(more.values())]
 
 
 async def _judged(scene: Scene, name: str, proof: Mapping[str, object]) -> Verdict:

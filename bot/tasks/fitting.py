@@ -18,15 +18,15 @@ _AROUND = 150
 def fitted(threads: Sequence[OpenThread]) -> list[OpenThread]:
     """Shorten what is long, and leave for a later round what does not fit; no thread is missing from what is returned.
 
-    First come threads in which writers ask, and of those again what we have not answered yet, so that what is left is
-    told sooner or later.
+    First comes the thread in which the request stands, then those in which writers ask, and of those again what we
+    have not answered yet, so that what is left is told sooner or later.
 
     Args:
         threads: in the order in which they were begun.
     """
     room = ROUND_CHARS
     kept: list[OpenThread] = []
-    for thread in sorted(threads, key=lambda one: (not one.is_asked, one.is_answered)):
+    for thread in sorted(threads, key=lambda one: (not one.asks, not one.is_asked, one.is_answered)):
         shortened = _shortened(thread)
         size = _AROUND + len(thread.path) + len(shortened.hunk) + sum(map(_size, shortened.said))
         if size <= room:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from bot.agent import gate as words
+from bot.agent.dispatch import ENDINGS
 from bot.agent.gate import WISH, Asked, lifts
 from bot.agent.policy import Judgement, Surroundings, judge
 from bot.domain.messages import ToolCall, Unreadable
@@ -20,11 +21,11 @@ from bot.tasks.scene import Scene
 from bot.tools.base import ToolOutput
 from bot.tools.toolset import read_arguments
 
-ENDINGS = frozenset({"ask_person", "finish", "propose_plan"})
-"""Tools that end the loop; not behind a call that waits."""
 BEHIND = "Not executed: a call before it waits for a person's approval."
 CWD = "."
 """Where all tools act, from the top of the work tree."""
+_SHORT = 300
+"""Characters of arguments that are judged at once: that takes less than to hand them to a thread."""
 
 
 @dataclass(slots=True)
@@ -77,7 +78,10 @@ class Gatekeeper:
         if gate is None or arguments is None:
             return call, None, None
         where = Surroundings(self._scene.desk.shelter.level, gate.minimum, live.sandbox.root)
-        judgement = await asyncio.to_thread(judge, gate.policies, call.name, arguments, where)
+        if len(call.arguments) <= _SHORT:
+            judgement = judge(gate.policies, call.name, arguments, where)
+        else:
+            judgement = await asyncio.to_thread(judge, gate.policies, call.name, arguments, where)
         if judgement.verdict == "allow":
             return call, None, None
         if judgement.verdict == "deny":
@@ -101,6 +105,9 @@ class Gatekeeper:
             why_not = await permits(call.name, call.arguments, judgement.why)
             return call, ToolOutput(why_not, f"{call.name}: not allowed", is_error=True) if why_not else None, None
         asked = Asked(await self._request(call.name, arguments), judgement.why, judgement.rule)
+        if not requests.is_showable(asked.request):
+            told = words.TOO_MUCH.format(why=judgement.why)
+            return call, ToolOutput(told, f"{call.name}: too much to be asked about", is_error=True), None
         return call, ToolOutput(words.waits(asked), f"waits for approval: {asked.shown}", is_error=True), asked
 
     async def _request(self, tool: str, arguments: Mapping[str, object]) -> ActionRequest:
@@ -135,13 +142,19 @@ class Gatekeeper:
         raise Waits(told, cast("int", value["seen"]))
 
 
-async def heed_stop(scene: Scene, heard: int) -> None:
+async def heed_stop(scene: Scene, heard: int | None) -> None:
     """Look inside a step whether somebody said stop behind an inbox item: a signal may be lost, an item is not.
+
+    Args:
+        scene: the run.
+        heard: the item; None where no stop is heeded any more.
 
     Raises:
         Cancelled: somebody did.
     """
-    if any(item.kind == "stop" for item in await scene.desk.store.inbox(scene.task.id, after=heard)):
+    if heard is not None and any(
+        item.kind == "stop" for item in await scene.desk.store.inbox(scene.task.id, after=heard)
+    ):
         raise Cancelled("stopped by a person")
 
 

@@ -1,8 +1,7 @@
 """Whether somebody approved the work who did not ask for it: looked up anew each time, and shown as a check run."""
 
-import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from bot.commands.permissions import WRITERS
 from bot.domain.refs import Actor
@@ -17,8 +16,10 @@ from bot.tasks.showing import is_ours
 
 log = logging.getLogger(__name__)
 
-PUSHERS = "pushers"
-"""The slot of the effect that lists who pushed to the task's branch beside us, as pairs of id and login."""
+PUSHER = "pusher."
+"""Begins the slots of effects that name who pushed to the task's branch beside us: one for each id, with the login."""
+SPOKE = "spoke."
+"""Begins the slots of effects that name writers whose words on lines were told to a run, likewise."""
 TOLD = "independent.refused"
 """The slot of the effect that says that people were told why there is no check run."""
 
@@ -91,20 +92,26 @@ def _standing(reviews: Sequence[Review], head: str) -> list[Review]:
 
 
 async def _involved(store: TaskStore, task: Task) -> tuple[set[int], list[str]]:
-    """List whose approval does not count: who asked for any run, who spoke to one, and who pushed."""
-    runs, items, pushers = await store.runs(task.id), await store.inbox(task.id), await _pushers(store, task)
-    ids = {run.requester_id for run in runs if run.requester_id} | {number for number, _ in pushers}
+    """List whose approval does not count: who asked for any run, who spoke to one, also on lines, and who pushed."""
+    runs, items = await store.runs(task.id), await store.inbox(task.id)
+    others = [*await _people(store, task, SPOKE), *await _people(store, task, PUSHER)]
+    asked = {*(run.requester_id for run in runs), *(item.author_id for item in items)}
+    # 0 is who is known by name alone.
+    ids = (asked | {number for number, _ in others}) - {0}
     named = [task.requester, *(run.requester for run in runs), *(item.author for item in items)]
-    return ids, list(dict.fromkeys([*named, *(login for _, login in pushers)]))
+    return ids, list(dict.fromkeys([*named, *(login for _, login in others)]))
 
 
-async def _pushers(store: TaskStore, task: Task) -> list[tuple[int, str]]:
-    effect = await store.effect(task.id, PUSHERS)
-    return [(int(number), str(login)) for number, login in json.loads(effect.remote_id)] if effect else []
+async def note_speakers(store: TaskStore, task: Task, people: Iterable[Actor]) -> None:
+    """Note the writers whose words on lines a run is told to do: they take part in the work."""
+    for person in people:
+        await store.keep_effect(task.id, Effect(f"{SPOKE}{person.id}", "person", person.login))
+
+
+async def _people(store: TaskStore, task: Task, begins: str) -> list[tuple[int, str]]:
+    return [(int(one.slot.removeprefix(begins)), one.remote_id) for one in await store.effects(task.id, begins)]
 
 
 async def _note_pusher(store: TaskStore, github: GitHub, task: Task, actor: Actor) -> None:
-    known = await _pushers(store, task)
-    if actor.id != (await github.identity()).id and actor.id not in {number for number, _ in known}:
-        kept = json.dumps([*known, (actor.id, actor.login)])
-        await store.keep_effect(task.id, Effect(PUSHERS, "people", kept))
+    if actor.id != (await github.identity()).id:
+        await store.keep_effect(task.id, Effect(f"{PUSHER}{actor.id}", "person", actor.login))

@@ -28,6 +28,7 @@ from bot.store.base import Delivery, TaskStore
 from bot.tasks import decisions, independent
 from bot.tasks.effects import reply
 from bot.tasks.orders import Handled, Orders
+from bot.tasks.plans import open_plan, put_back
 from bot.tasks.repairs import Repairs
 
 
@@ -104,16 +105,13 @@ class Intake:
         try:
             alias = await _alias(trigger, github)
             command = interpret(trigger, label=self._settings.label, word=self._settings.command, alias=alias)
-            if command is None and isinstance(trigger, ThreadCommented):
-                command = await self._orders.said_to_us(trigger, github)
             if command is None:
-                return Handled("ignored", "no command")
+                return await self._orders.talk(trigger, github)
             if isinstance(command, Review) and (why := await self._why_unheard(command, context, github)):
                 return Handled("ignored", why)
             if isinstance(trigger, Closed | Unlabelled):
-                return await self._orders.halt(
-                    context, github, "closed" if isinstance(trigger, Closed) else "label removed"
-                )
+                why = "closed" if isinstance(trigger, Closed) else "label removed"
+                return await self._orders.halt(trigger, github, why)
             await self._allowed(command, context, github)
             return await self._orders.obey(command, trigger, context, github)
         except UserError as error:
@@ -124,6 +122,8 @@ class Intake:
         """Say why a review without a command is passed over: anybody may review what is public."""
         if why := await self._orders.why_unheard(command, context):
             return why
+        if (await github.pull(context.thread.repository, context.thread.number)).state != "open":
+            return "a review of a closed pull request"
         actor = context.actor
         writes = actor is not None and await github.permission(context.thread.repository, actor) in WRITERS
         return "" if writes else "a review of somebody who may not write"
@@ -136,6 +136,10 @@ class Intake:
             return Handled("ignored", "no command")
         now, on_line = self._clock(), trigger.on_line
         void = await decisions.edited(self._store, task, trigger.comment_id, now, on_line=on_line)
+        plan = await open_plan(self._store, task)
+        if plan is not None and (plan.comment_id, False) == (trigger.comment_id, on_line):
+            back = await put_back(self._store, github, task, plan)
+            return Handled("done", "the comment of the plan that waits is as it was posted" if back else "no change")
         if void is None:
             return Handled("ignored", "no command")
         await reply(self._store, github, trigger.context, requests.edited(void, self._settings.command))
@@ -150,6 +154,6 @@ class Intake:
 
 async def _alias(trigger: Trigger, github: GitHub) -> str:
     """Return how people call us by our name, where somebody calls anybody; else nobody is asked who we are."""
-    if not isinstance(trigger, Commented | ThreadCommented) or not trigger.text.lstrip().startswith("@"):
+    if not isinstance(trigger, Commented | ThreadCommented | Reviewed) or not trigger.text.lstrip().startswith("@"):
         return ""
     return "@" + (await github.identity()).login.removesuffix("[bot]")

@@ -1,7 +1,7 @@
 """The working copy of one run: opened when the first live step needs it, at the commit that the record names."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +16,7 @@ from bot.tasks.desk import Desk
 from bot.tasks.guidance import GuidedToolset
 from bot.tools.base import FileLedger, Tool, Toolset
 from bot.workspace.base import Opened, Origin, Workspace
+from bot.workspace.prepared import own_folder
 
 FIT_S = 600.0
 """Seconds that it may take to put what was prepared into the work tree."""
@@ -72,6 +73,7 @@ class Lease:
         self._fitted = Fitted()
         self._opening = asyncio.Lock()
         self._failure: BotError | None = None
+        self._left_out: Mapping[str, str] = {}
         self.branch = task.base_branch
         """The remote branch that the copy is made from."""
         self.base: str | None = None
@@ -155,6 +157,26 @@ class Lease:
         """Give the work tree other things from now on."""
         await self._end()
         self._fit = fit
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """What the work held that is in no commit, by path, with the reason."""
+        return {**self._left_out, **(self._opened.workspace.left_out if self._opened else {})}
+
+    async def renew(self) -> None:
+        """Take away all but the commit's files and what set-up made, so that nothing else plays a part from here on.
+
+        What a command left goes: processes, its home, and what git ignores, as caches and installed packages. A
+        person's own checkout keeps what is in it.
+        """
+        await self._end()
+        opened = await self.opened()
+        if opened.movable:
+            # Of what goes now nobody could tell later that the work held it.
+            self._left_out = self.left_out
+            await opened.workspace.restore(self.commit or opened.base, bare=True)
+            if opened.own.exists():
+                await asyncio.to_thread(own_folder, opened.own, opened.owner_uid, empty=True)
 
     @asynccontextmanager
     async def apart(self, access: Access) -> AsyncIterator[Sandbox]:

@@ -29,6 +29,9 @@ async def mark(scene: Scene, work: Work, made: str, name: str = "marks") -> None
         made: the commit of this run, before it was put on top of what others pushed, where it was.
         name: of the step.
     """
+    if work.branch != scene.task.branch:
+        # The task's pull request has no line of what is beside it.
+        return
 
     async def action() -> Json:
         opened = await scene.lease.opened()

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from bot.domain.events import CommitMade, Notice
+from bot.domain.merging import PutOn
 from bot.errors import BranchMoved, CloneFailed, RepositoryRefused
 from bot.github import moved as words
 from bot.tasks.scene import Scene
@@ -47,15 +48,18 @@ async def put_on_top(scene: Scene, workspace: Workspace, commit: str, expected: 
         except BranchMoved:
             return None
     if put.commit != commit:
-        await _tell(scene, commit, put.commit, put.others)
+        await _tell(scene, commit, put)
     return put.commit
 
 
-async def _tell(scene: Scene, commit: str, put: str, others: int) -> None:
+async def _tell(scene: Scene, commit: str, put: PutOn) -> None:
     """Record the commit that people see: no check ran on its files."""
     events = await scene.desk.store.events(scene.task.id)
     made = [event.fact for event in events if isinstance(event.fact, CommitMade) and event.fact.sha == commit]
     if made:
-        await scene.recorder.note("rebased/commit", replace(made[-1], sha=put, same_tree_as=None, put_from=commit))
+        await scene.recorder.note(
+            "rebased/commit", replace(made[-1], sha=put.commit, same_tree_as=None, put_from=commit)
+        )
     word = scene.lease.gate.word if scene.lease.gate else "/agent"
-    await scene.recorder.note("rebased", Notice(words.rebased(others, word)))
+    told = words.same(word) if put.same else words.rebased(put.others, word)
+    await scene.recorder.note("rebased", Notice(told))

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from bot.domain.command import Fix
-from bot.domain.events import PlanProposed
+from bot.domain.events import PlanProposed, RoundAnswered
 from bot.domain.proposal import Sheet, short
 from bot.domain.request import ActionRequest
 from bot.domain.task import ASIDE, Run, Task
 from bot.errors import Conflict, Forbidden, NotFound, RepositoryConfigError, TaskRefused
-from bot.github import comments, markers, plan_pull, questions, rounds
+from bot.github import comments, markers, moved, plan_pull, questions
 from bot.github.base import GitHub, GitHubApp, Pull
 from bot.github.questions import PlanView
 from bot.github.reviews import Reaction
@@ -20,18 +20,18 @@ from bot.github.text import cut
 from bot.settings.repository import PATH, RepositorySettings, parse_repository
 from bot.settings.resolve import RunSettings, resolve
 from bot.settings.server import ServerSettings
-from bot.store.base import TaskStore
+from bot.store.base import Effect, TaskStore
 from bot.tasks import independent, sheets
 from bot.tasks.ci import GitHubCi
 from bot.tasks.desk import Posted, Published, Shelter, Threads, Work
-from bot.tasks.effects import ensure_comment, plan_slot, progress_slot
+from bot.tasks.effects import ensure_comment, plan_slot, posted_slot, progress_slot
 from bot.tasks.lines import mark_lines, post_request
 from bot.tasks.repairs import Repairs
 from bot.tasks.sheets import view_of
 from bot.tasks.showing import is_ours, mark_outdated, show_evidence
 from bot.tasks.standing import progress_view, stand
 from bot.tasks.statuses import show_status
-from bot.tasks.threads import open_threads
+from bot.tasks.threads import answer_there, open_threads, post_answers
 from bot.workspace.base import Identity, Origin, Workspace
 
 log = logging.getLogger(__name__)
@@ -168,8 +168,9 @@ class GitHubPublisher:
             title = comments.pull_title(task.title, number=task.number) if was_plan else None
             body = await self._body(task, run, work)
             pull = await github.update_pull(task.repository, pull.number, title=title, body=body)
-        if work.branch == task.branch:
-            await sheets.drop(self._store, task)
+        if work.branch != task.branch:
+            return Published(pull.number, pull.url)
+        await sheets.drop(self._store, task)
         remark = ""
         # A job hears of no review that comes later.
         if self._settings.independent_review and self._answerable and task.kind == "issue":
@@ -186,8 +187,10 @@ class GitHubPublisher:
             body = plan_pull.comment(view, path=sheet.path, number=put.number)
         else:
             body = questions.plan(view, plan_pull.not_put(str(put)) if sheet else "")
-        await self._post(task, run, plan_slot(run.seq, plan.number), body)
+        slot = plan_slot(run.seq, plan.number)
+        await self._post(task, run, slot, body)
         if plan.waits:
+            await self._store.keep_effect(task.id, Effect(posted_slot(slot), "text", body))
             await self._supersede(task, run, plan)
 
     async def _put_plan(self, task: Task, view: PlanView, sheet: Sheet) -> Pull | str:
@@ -235,17 +238,14 @@ class GitHubPublisher:
 
     async def threads(self, task: Task, run: Run) -> Threads:
         """Fetch what people said on lines."""
-        return await open_threads(self._github(task), task, run, await self._store.state_key())
+        return await open_threads(self._store, self._github(task), task, run)
 
-    async def answer_threads(self, task: Task, run: Run, commit: str, view: RoundView) -> None:
+    async def answer_threads(self, task: Task, run: Run, commit: str | None, view: RoundView) -> RoundAnswered:
         """Answer in threads, as one review, and resolve some of them."""
-        github, model, word = self._github(task), await self._model_of(task, run), self._settings.command
+        model, word = await self._model_of(task, run), self._settings.command
         marker = markers.make(task.id, f"answers.{run.seq}", await self._store.state_key())
-        body = f"{rounds.review(view)}\n\n{marker}"
-        said = [(thread, rounds.answer(one, model=model, word=word)) for thread, one in view.replies]
-        await github.reviews.reply_in_review(task.repository, task.pull_number or 0, commit, body, said)
-        for thread in view.resolved:
-            await github.reviews.resolve_thread(task.repository, thread)
+        github = self._github(task)
+        return await post_answers(self._store, github, task, commit, view, model=model, word=word, marker=marker)
 
     async def evidence(self, task: Task, run: Run, head: str) -> str:
         """Show it as a check run, and in a comment where somebody asked for it."""
@@ -255,10 +255,12 @@ class GitHubPublisher:
         """Mark it in the text of our own pull request."""
         await mark_outdated(self._store, self._github(task), task, head)
 
-    async def answer(self, task: Task, run: Run, answer: str) -> None:
-        """Post the answer to a person's question."""
-        body = questions.answer(run.request, answer, model=await self._model_of(task, run))
-        await self._post(task, run, f"answer.{run.seq}", body)
+    async def answer(self, task: Task, run: Run, answer: str, thread: str) -> None:
+        """Post the answer to a person's question where that was asked."""
+        body, slot = questions.answer(run.request, answer, model=await self._model_of(task, run)), f"answer.{run.seq}"
+        mark = markers.make(task.id, slot, await self._store.state_key())
+        if not thread or not await answer_there(self._github(task), task, thread, cut(body), mark):
+            await self._post(task, run, slot, body)
 
     async def ask(self, task: Task, run: Run, question: str, number: int) -> None:
         """Post the question; the answer comes as a command."""
@@ -311,8 +313,7 @@ class GitHubPublisher:
     async def ended(self, task: Task) -> None:
         """Look at the checks of others."""
         if self._repairs is not None:
-            handled = await self._repairs.look(task, self._github(task))
-            log.info("ci.looked", extra={"task": task.id, "note": handled.note})
+            await self._repairs.ended(task, self._github(task))
 
     async def _show(self, task: Task, run: Run) -> None:
         events = await self._store.events(task.id)
@@ -341,7 +342,7 @@ class GitHubPublisher:
         meter = standing.meter()
         if meter is None:
             raise TaskRefused("The run has no record of its start.")
-        commit = whole.commit
+        commit, beside = whole.commit, [moved.heard(self._settings.command)] if work.branch != task.branch else []
         # A bare command asks for what stands there already.
         asked = dict.fromkeys(request or f"{task.title}\n\n{task.body}" for request in whole.requests)
         return comments.pull_body(
@@ -360,7 +361,7 @@ class GitHubPublisher:
                 evidence=whole.evidence(standing.setup_rows()),
                 commands=whole.command_rows(),
                 settings=_applied(standing.started.settings) if standing.started else {},
-                notices=standing.told(whole.protected),
+                notices=[*beside, *standing.told(whole.protected)],
                 unfinished=work.early,
                 word=self._settings.command,
             )

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from bot.domain.command import Fix
-from bot.domain.events import PlanProposed
+from bot.domain.events import PlanProposed, RoundAnswered
 from bot.domain.proposal import Sheet
 from bot.domain.request import ActionRequest
 from bot.domain.task import Run, Task
@@ -94,8 +94,9 @@ class TerminalPublisher:
         """Know of none: there is no pull request."""
         return Threads()
 
-    async def answer_threads(self, task: Task, run: Run, commit: str, view: RoundView) -> None:
+    async def answer_threads(self, task: Task, run: Run, commit: str | None, view: RoundView) -> RoundAnswered:
         """Do nothing: there are none."""
+        return RoundAnswered(0, 0)
 
     async def evidence(self, task: Task, run: Run, head: str) -> str:
         """Do nothing: the terminal shows the events."""
@@ -104,7 +105,7 @@ class TerminalPublisher:
     async def outdated(self, task: Task, head: str) -> None:
         """Do nothing: there is no pull request."""
 
-    async def answer(self, task: Task, run: Run, answer: str) -> None:
+    async def answer(self, task: Task, run: Run, answer: str, thread: str) -> None:
         """Do nothing: the terminal shows the end of the run."""
 
     async def ask(self, task: Task, run: Run, question: str, number: int) -> str | None:

@@ -15,7 +15,8 @@ from bot.domain.messages import Message, TextPart, ToolCall, ToolResult
 from bot.domain.review import OpenThread
 from bot.domain.task import Mode, Task
 from bot.errors import RepositoryRefused, TaskRefused
-from bot.github import pictures, rounds
+from bot.github import moved as words
+from bot.github import pictures, questions, rounds
 from bot.projects.checks import FoundCheck
 from bot.settings.record import settings_from_data, settings_to_data
 from bot.settings.resolve import RunSettings
@@ -28,7 +29,7 @@ from bot.tasks.guidance import read_guidance
 from bot.tasks.lease import Lease
 from bot.tasks.protection import Held, taken_up
 from bot.tasks.scene import Scene
-from bot.tasks.standing import left_elsewhere
+from bot.tasks.standing import left_elsewhere, worked_on
 from bot.tools.checks import find_in
 from bot.workspace.base import Origin
 
@@ -83,6 +84,8 @@ class Prepared:
     """Whether the work lies in a person's own checkout."""
     sheet: str = ""
     """The file of the remote branch that holds a plan; `base` is a commit, not pushed yet, without it."""
+    gone: bool = False
+    """Whether an earlier run left something to be decided about that cannot be gone on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +130,14 @@ async def begin(scene: Scene) -> Begun:
         if not commanded and not task.repository.is_local:
             before = LeftOpen(works=before.works)
         settings = await desk.publisher.settings(task, replace(run, model=run.model or before.model))
-        goes_on = bool(before.plan) or before.answers or before.works
+        # What others' checks begin goes on with the work that they checked.
+        goes_on = bool(before.plan) or before.answers or before.works or run.is_repair
         mode = mode_of(settings.mode, commanded=commanded, goes_on=goes_on)
         if run.intent != "fix":
             mode = "plan" if run.intent in {"plan", "ask"} else "act"
         await recorder.note("started", RunStarted(settings.model, mode, settings.shown()))
+        if before.answers and run.intent == "fix" and not run.request:
+            await recorder.note("unanswered", Notice(questions.unanswered()))
         await desk.publisher.announce(task, run, settings)
         window, planners = desk.window(settings.model), desk.window(settings.planner)
         return {
@@ -161,11 +167,11 @@ async def begin(scene: Scene) -> Begun:
 
 async def _is_joined(scene: Scene) -> bool:
     """Whether a command came while the run was queued, and joined it."""
-    items = await scene.desk.store.inbox(scene.task.id, after=await _heard_before(scene))
+    items = await scene.desk.store.inbox(scene.task.id, after=await heard_before(scene))
     return any(item.kind == "steer" and item.commanded for item in items)
 
 
-async def _heard_before(scene: Scene) -> int:
+async def heard_before(scene: Scene) -> int:
     """Return the last inbox item that an earlier run heard."""
     kept = await scene.desk.store.effect(scene.task.id, INBOX)
     return int(kept.remote_id) if kept else 0
@@ -179,9 +185,11 @@ async def prepare(scene: Scene) -> Prepared:
         origin = await lease.origin()
         expected = await desk.workspaces.remote_head(task.id, origin, task.branch)
         lease.branch = task.branch if expected else task.base_branch
-        held = await taken_up(scene, expected)
+        held, gone = await taken_up(scene, expected)
         sheet = "" if held else await sheets.cleared(scene, expected)
         live = await lease.live()
+        if before := await _merged(scene):
+            await recorder.note("merged", Notice(words.merged(before, task.base_branch)))
         await recorder.note("workspace", WorkspaceReady(task.branch, live.opened.base, live.opened.files))
         system, programs = await _surroundings(lease, shell=lease.shell)
         found = await find_in(live.sandbox) if lease.shell else ()
@@ -194,12 +202,13 @@ async def prepare(scene: Scene) -> Prepared:
             "guidance": asdict(guidance),
             "base": live.opened.base,
             "held": None if held is None else held.to_data(),
+            "gone": gone,
             "sheet": sheet,
             "expected": expected,
             "system": system,
             "programs": programs,
             "checks": [asdict(check) for check in found if check.program in programs],
-            "heard": await _heard_before(scene),
+            "heard": await heard_before(scene),
             "theirs": not live.opened.movable,
             **threads,
         }
@@ -225,12 +234,20 @@ async def prepare(scene: Scene) -> Prepared:
         held if held is not None and held.decision else None,
         value.get("theirs", False) is True,
         str(value.get("sheet", "")),
+        value.get("gone", False) is True,
     )
+
+
+async def _merged(scene: Scene) -> str:
+    """Return the branch of the runs before, where this run has another one since that was merged; else nothing."""
+    before = worked_on(await scene.desk.store.events(scene.task.id), before=scene.run.seq)
+    return "" if scene.run.fresh or before == scene.task.branch else before
 
 
 async def _threads(scene: Scene) -> dict[str, Json]:
     """Look what people said on lines: only work answers there, and who plans hears what is said on the plan."""
-    if scene.run.intent not in {"fix", "plan"} or scene.run.is_repair:
+    hears = scene.run.intent in {"fix", "plan"} or (scene.run.intent == "ask" and scene.run.is_on_line)
+    if not hears or scene.run.is_repair:
         return {}
     found = await scene.desk.publisher.threads(scene.task, scene.run)
     threads = fitted(await sheets.threads_for(scene, found.open))
@@ -301,6 +318,8 @@ async def transcript_of(scene: Scene, begun: Begun, prepared: Prepared, setup: s
     moved = prepared.expected is not None and not await _ours(desk, task, prepared)
     plan = pinned(task.id, wanted.plan, wanted.asked)
     elsewhere = left_elsewhere(await desk.store.events(task.id), task, before=run.seq)
+    if prepared.gone:
+        elsewhere = "nowhere but in this transcript, since it waited for people and cannot be pushed any more"
     asked = next_message(
         task.id,
         wanted.request,
@@ -309,6 +328,7 @@ async def transcript_of(scene: Scene, begun: Begun, prepared: Prepared, setup: s
         answers=begun.open.answers,
         plan=plan,
         elsewhere=elsewhere,
+        merged=bool(await _merged(scene)),
     )
     if transcript[-1].role == "user":
         transcript.append(Message("assistant", (TextPart("The run is over."),)))

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Literal, assert_never
 
 from bot.agent.modes import FINISH
+from bot.agent.threads import replied
 from bot.commands.catalogue import usages
 from bot.commands.permissions import WRITERS
 from bot.domain.command import (
@@ -31,24 +32,26 @@ from bot.domain.command import (
     name_of,
 )
 from bot.domain.proposal import short
-from bot.domain.refs import RepositoryRef
-from bot.domain.task import Intent, Run, Task, branch_name
+from bot.domain.task import ASIDE, Intent, Run, Task
 from bot.domain.trigger import Commented, Labelled, Pushed, Reviewed, ThreadCommented, Trigger, TriggerContext
 from bot.errors import Forbidden, NotFound, RunEnding, TaskRefused
-from bot.github import commanding, comments, questions
+from bot.github import commanding, comments, markers, questions
 from bot.github.base import GitHub
 from bot.settings.server import ServerSettings
-from bot.store.base import Accepted, NewRequest, TaskStore
+from bot.store.base import Accepted, Effect, NewRequest, TaskStore
 from bot.tasks import decisions, pushes
-from bot.tasks.effects import ensure_comment, progress_slot, reply
+from bot.tasks.effects import reply
 from bot.tasks.engines.base import ABI
-from bot.tasks.plans import OpenPlan, deciding_run, judge, open_plan, vote
-from bot.tasks.sheets import holds, require_head
+from bot.tasks.places import place_of
+from bot.tasks.plans import OpenPlan, deciding_run, judge, open_plan, require_read, vote
+from bot.tasks.sheets import holds, require_seen
 from bot.tasks.standing import progress_view, stand
-from bot.tasks.statuses import show_status
+from bot.tasks.stopping import halt
 
 log = logging.getLogger(__name__)
 
+CHOSEN = "model"
+"""The slot of the effect that says after which run a model was chosen for the further ones."""
 ROUND_COMMENTS = 2
 """Comments on lines with which a review begins a round though it asks for no changes."""
 
@@ -101,11 +104,13 @@ class Orders:
         Raises:
             UserError: it cannot be done as things stand; the text is for them.
         """
+        known = await self._store.accepted(context.event_key)
+        if known is not None and await self._store.decided_by(context.event_key) is None:
+            # It was done before GitHub or this process was away; as things stand now it means something else.
+            return await self._accepted(known, context)
         match command:
             case Fix():
-                if not isinstance(trigger, Labelled):
-                    await self._require_one(context)
-                return await self._work(command, trigger, context, github)
+                return await self._work(command, trigger, context, github, is_round=_is_round(command, trigger))
             case Plan() | Ask():
                 request = await self._request(Fix(command.text), trigger, context, github)
                 intent: Intent = "plan" if isinstance(command, Plan) else "ask"
@@ -117,7 +122,6 @@ class Orders:
             case Answer():
                 if not await self._is_awaited(context):
                     raise TaskRefused(questions.nothing_asked(self._word))
-                await self._require_one(context)
                 return await self._work(Fix(command.text), trigger, context, github)
             case Update() | Check():
                 return await self._alone(command, trigger, context, github)
@@ -126,7 +130,7 @@ class Orders:
             case ChooseModel():
                 return await self._choose(command, context, github)
             case Stop():
-                handled = await self.halt(context, github, "asked")
+                handled = await self.halt(trigger, github, "asked")
                 if handled.state == "ignored":
                     await reply(self._store, github, context, comments.nothing_to_stop(self._word))
                 return Handled("done", handled.note)
@@ -140,16 +144,35 @@ class Orders:
             case _:
                 assert_never(command)
 
-    async def _work(self, command: Fix, trigger: Trigger, context: TriggerContext, github: GitHub) -> Handled:
+    async def _work(
+        self, command: Fix, trigger: Trigger, context: TriggerContext, github: GitHub, *, is_round: bool = False
+    ) -> Handled:
+        """Queue work that a person asks for, also at once where a plan waits.
+
+        Raises:
+            TaskRefused: a plan waits that several people have to approve.
+        """
+        request = await self._request(command, trigger, context, github)
+        # Last, since a plan may be put while GitHub is asked.
+        task = await self._store.task_of(context.thread.repository.id, context.thread.number)
+        plan = await open_plan(self._store, task) if task and request.commanded else None
+        if plan and request.comment_id and plan.comment_id and request.comment_id < plan.comment_id:
+            # What was said before it stood there decides nothing about it.
+            request = replace(request, commanded=False)
+        elif plan and plan.approvals > 1:
+            raise TaskRefused(commanding.takes_several(plan.approvals, short(plan.fact.hash), self._word))
+        return await self._queue(replace(request, is_round=is_round), command, context, github)
+
+    async def _approved_work(self, said: str, trigger: Trigger, context: TriggerContext, github: GitHub) -> Handled:
+        """Queue the run that does what was approved."""
+        command = Fix(said)
         return await self._queue(await self._request(command, trigger, context, github), command, context, github)
 
     async def _queue(self, request: NewRequest, command: Command, context: TriggerContext, github: GitHub) -> Handled:
         """Queue a run for a request, or let the one at work hear it."""
         accepted = await self._store.accept(request, self._clock())
         if accepted.kind == "busy":
-            if await self._is_ending(accepted.task, accepted.run):
-                raise RunEnding(f"run {accepted.run.id} is about to end")
-            raise TaskRefused(commanding.busy(name_of(command), self._word))
+            raise await self._busy(accepted.task, accepted.run, command)
         handled = await self._accepted(accepted, context)
         try:
             await github.react(context.thread.repository, context.thread.number, request.comment_id, "eyes")
@@ -157,6 +180,12 @@ class Orders:
             # A comment may be deleted and a thread locked; the request stands all the same.
             log.warning("eyes.refused", extra={"run": accepted.run.id, "error": str(error)})
         return handled
+
+    async def _busy(self, task: Task, run: Run, command: Command) -> RunEnding | TaskRefused:
+        """Say why something cannot be done beside a run: later, where people see its end already."""
+        if await self._is_ending(task, run):
+            return RunEnding(f"run {run.id} is about to end")
+        return TaskRefused(commanding.busy(name_of(command), self._word))
 
     async def _is_ending(self, task: Task, run: Run) -> bool:
         """Whether a run has done its part: people see its plan, its answer or its end a moment before it is closed."""
@@ -181,11 +210,15 @@ class Orders:
         in_thread = thread is not None and await decisions.in_thread(self._store, task, thread) is not None
         if isinstance(command, Approve) and not command.always and (command.hash or not in_thread):
             plan, events = await open_plan(self._store, task), await self._store.events(task.id)
-            said_at = trigger.at if isinstance(trigger, ThreadCommented) else None
-            if judge(plan, events, command.hash, comment_id, said_at, word=self._word):
-                if plan and isinstance(trigger, Reviewed) and not command.hash:
-                    await require_head(github, self._store, task, plan.fact, trigger, self._word)
-                return await self._approved(plan, trigger, context, github)
+            if judge(plan, events, command.hash, comment_id, word=self._word):
+                if plan:
+                    placed = bool(command.hash) or comment_id is not None
+                    await require_read(self._store, github, task, plan, trigger, placed=placed, word=self._word)
+                return await self._approved(plan, trigger, context, github, said=command.text)
+        if isinstance(command, Deny) and not in_thread:
+            plan = await open_plan(self._store, task)
+            if plan is not None and plan.fact.hash.startswith(command.hash or ""):
+                raise TaskRefused(commanding.no_call(short(plan.fact.hash), self._word))
         if command.hash is None and isinstance(trigger, Reviewed):
             # It may have been written long before the call waited.
             raise TaskRefused(commanding.hash_needed(self._word))
@@ -199,37 +232,36 @@ class Orders:
             github,
             context,
             short_hash=command.hash,
-            comment_created_at=trigger.at if isinstance(trigger, Commented | ThreadCommented) else None,
             in_thread_of=thread,
             clock=self._clock,
             comment_id=comment_id,
             word=self._word,
         )
         await self._store.audit(self._clock(), _login(context), f"call.{decided.kind}", task.id, context.event_key)
-        await reply(self._store, github, context, decided.text)
+        handled = Handled("done", f"call {decided.kind}")
         if decided.kind in {"approved", "denied"}:
-            return await self._work(Fix(""), trigger, context, github)
-        return Handled("done", f"call {decided.kind}")
+            # First, since nobody says it again where GitHub does not take the answer.
+            said = command.text if isinstance(command, Approve) else ""
+            handled = await self._approved_work(said, trigger, context, github)
+        try:
+            await reply(self._store, github, context, decided.text)
+        except (NotFound, Forbidden) as error:
+            # The thread may be locked; what was decided counts all the same.
+            log.warning("reply.refused", extra={"task": task.id, "error": str(error)})
+        return handled
 
     async def _approved(
-        self, plan: OpenPlan | None, trigger: Trigger, context: TriggerContext, github: GitHub
+        self, plan: OpenPlan | None, trigger: Trigger, context: TriggerContext, github: GitHub, said: str = ""
     ) -> Handled:
-        """Let a plan's work begin, once enough people want it."""
+        """Let a plan's work begin, once enough people want it; the work hears what the last of them said beside."""
         task, actor = await self._task(context), context.actor
         async with self._voting:
             missing = await vote(self._store, github, task, plan, actor) if plan and actor else 0
         if not plan or not missing:
-            return await self._work(Fix(""), trigger, context, github)
+            return await self._approved_work(said, trigger, context, github)
         told = commanding.more_needed(_login(context), plan.approvals, short(plan.fact.hash), self._word)
         await reply(self._store, github, context, told)
         return Handled("done", f"plan: {missing} more")
-
-    async def _require_one(self, context: TriggerContext) -> None:
-        """Refuse to carry a plan out at the word of one person where it takes several."""
-        task = await self._store.task_of(context.thread.repository.id, context.thread.number)
-        plan = await open_plan(self._store, task) if task else None
-        if plan and plan.approvals > 1:
-            raise TaskRefused(commanding.takes_several(plan.approvals, short(plan.fact.hash), self._word))
 
     async def _review(self, command: Review, trigger: Trigger, context: TriggerContext, github: GitHub) -> Handled:
         """Begin a round where a review asks for one; a comment alone waits for the others.
@@ -239,19 +271,21 @@ class Orders:
         task = await self._task(context)
         plan = await open_plan(self._store, task)
         if command.approves and plan is not None and isinstance(trigger, Reviewed):
-            await require_head(github, self._store, task, plan.fact, trigger, self._word)
+            await require_seen(github, self._store, task, plan.fact, self._word, commit=trigger.commit)
             return await self._approved(plan, trigger, context, github)
         if plan is not None and not command.wants_changes:
             return Handled("ignored", "a review that only comments on a plan")
         if plan is not None:
-            request = await self._request(Fix(command.text), trigger, context, github)
-            return await self._queue(replace(request, intent="plan", joins=False), command, context, github)
+            return await self.obey(Plan(command.text), trigger, context, github)
         if not command.wants_changes and isinstance(trigger, Reviewed):
             reviews = await github.reviews.reviews(context.thread.repository, context.thread.number)
             comments = next((one.comments for one in reviews if one.id == trigger.review_id), 0)
             if comments < ROUND_COMMENTS:
                 return Handled("ignored", "a single comment: it waits for a command or a review")
-        return await self._work(Fix(command.text), trigger, context, github)
+            if await self._asks(task):
+                await reply(self._store, github, context, questions.first(self._word))
+                return Handled("done", "comments on lines: they wait for the answer to a question")
+        return await self._work(Fix(command.text), trigger, context, github, is_round=True)
 
     async def why_unheard(self, command: Review, context: TriggerContext) -> str:
         """Say why a review is passed over, whoever wrote it; empty where it is not."""
@@ -263,20 +297,26 @@ class Orders:
             return "an approval where no plan waits"
         return ""
 
-    async def said_to_us(self, trigger: ThreadCommented, github: GitHub) -> Fix | None:
-        """Take a writer's reply in a thread that we began for words to the run that is open; else it is no command."""
+    async def talk(self, trigger: Trigger, github: GitHub) -> Handled:
+        """Let the open run hear a writer's reply in a thread that we began; such words begin and decide nothing."""
         context, actor = trigger.context, trigger.context.actor
         thread = context.thread
         task = await self._store.task_of(thread.repository.id, thread.number)
-        is_person = actor is not None and not actor.is_bot and not trigger.via_app
-        if task is None or not is_person or await self._store.open_run(task.id) is None:
-            return None
+        if not isinstance(trigger, ThreadCommented) or trigger.via_app or actor is None or actor.is_bot:
+            return Handled("ignored", "no command")
+        if task is None or await self._store.open_run(task.id) is None:
+            return Handled("ignored", "no command")
         threads = await github.reviews.review_threads(thread.repository, thread.number)
-        began = (one.comments[0] for one in threads)
-        if not any(first.is_ours and first.id == trigger.thread_root_id for first in began):
-            return None
-        writes = actor is not None and await github.permission(thread.repository, actor) in WRITERS
-        return Fix(trigger.text) if writes else None
+        firsts = (one.comments[0] for one in threads)
+        ours = next((one for one in firsts if one.is_ours and one.id == trigger.thread_root_id), None)
+        if ours is None or await github.permission(thread.repository, actor) not in WRITERS:
+            return Handled("ignored", "no command")
+        words = replied(trigger.path, trigger.line, markers.strip(ours.body), trigger.text)
+        request = replace(await self._request(Fix(words), trigger, context, github), commanded=False, is_talk=True)
+        accepted = await self._store.accept(request, self._clock())
+        if accepted.kind == "unheard":
+            return Handled("ignored", "a reply where no run is open any more")
+        return await self._accepted(accepted, context)
 
     async def is_ours(self, context: TriggerContext) -> bool:
         """Say whether a thread is a pull request that a task of ours opened."""
@@ -291,15 +331,23 @@ class Orders:
         task = await self._task(context)
         last = await deciding_run(self._store, task)
         if isinstance(command, Budget):
-            if last.state == "finished" and last.outcome != "budget":
+            if last.state != "finished":
+                # How it ends decides, and not that it may be over by the time that this is queued.
+                raise await self._busy(task, last, command)
+            if last.outcome != "budget":
                 raise TaskRefused(commanding.no_budget_reached(self._word))
-            request = await self._request(Fix(""), trigger, context, github)
-            return await self._queue(replace(request, usd=command.usd, joins=False), command, context, github)
+            # What was asked for work is known to what goes on; and who wanted a plan first gets one.
+            request = await self._request(Fix(last.request if last.intent in ASIDE else ""), trigger, context, github)
+            again = replace(request, intent=last.intent, usd=command.usd, joins=False)
+            return await self._queue(again, command, context, github)
+        chosen = await self._store.effect(task.id, CHOSEN)
+        # What was chosen since then counts for this try too.
+        model = None if chosen and int(chosen.remote_id) >= last.seq else last.model
         if not command.fresh and await open_plan(self._store, task):
             # Who wants another try of a plan that waits does not want it carried out.
-            request = await self._request(Fix("", last.model), trigger, context, github)
+            request = await self._request(Fix("", model), trigger, context, github)
             return await self._queue(replace(request, intent="plan", joins=False), command, context, github)
-        request = await self._request(Fix(last.request, last.model), trigger, context, github)
+        request = await self._request(Fix("" if last.is_repair else last.request, model), trigger, context, github)
         again = replace(request, intent=last.intent, fresh=command.fresh, joins=False)
         return await self._queue(again, command, context, github)
 
@@ -307,9 +355,9 @@ class Orders:
         self, command: Update | Check, trigger: Trigger, context: TriggerContext, github: GitHub
     ) -> Handled:
         """Queue what is done to the branch of a task, or of a person's pull request."""
-        if context.thread.kind == "issue" and (await self._task(context)).pull_number is None:
-            raise TaskRefused(commanding.no_branch(name_of(command), self._word))
         request = await self._request(Fix(""), trigger, context, github)
+        if context.thread.kind == "issue" and ((await self._task(context)).pull_number is None or request.merged):
+            raise TaskRefused(commanding.no_branch(name_of(command), self._word))
         intent: Intent = "update" if isinstance(command, Update) else "check"
         return await self._queue(replace(request, intent=intent, joins=False), command, context, github)
 
@@ -336,6 +384,8 @@ class Orders:
         if not self._settings.models.permits(command.name):
             raise TaskRefused(commanding.model_refused(command.name))
         await self._store.choose_model(task.id, command.name)
+        newest = (await self._store.runs(task.id))[-1]
+        await self._store.keep_effect(task.id, Effect(CHOSEN, "run", str(newest.seq)))
         await self._store.audit(self._clock(), _login(context), "task.model", task.id, command.name)
         await reply(self._store, github, context, commanding.model_chosen(command.name))
         return Handled("done", f"model: {command.name}")
@@ -352,24 +402,19 @@ class Orders:
         task = await self._store.task_of(context.thread.repository.id, context.thread.number)
         if task is None:
             return False
+        return await self._asks(task) or (await deciding_run(self._store, task)).state != "finished"
+
+    async def _asks(self, task: Task) -> bool:
+        """Say whether the task waits for an answer."""
         last = await deciding_run(self._store, task)
-        if last.state != "finished" or last.outcome != "waiting":
-            return last.state != "finished"
         standing = stand(await self._store.events(task.id), last.seq)
-        return bool(standing.question or (standing.proposed and standing.proposed.questions))
+        asked = standing.question or (standing.proposed and standing.proposed.questions)
+        return last.outcome == "waiting" and bool(asked)
 
     async def _request(self, command: Fix, trigger: Trigger, context: TriggerContext, github: GitHub) -> NewRequest:
-        thread, task_id = context.thread, self._ids()
-        known = await self._store.task_of(thread.repository.id, thread.number)
-        repository = thread.repository
-        branch, base, pull_number = branch_name(thread.number, task_id), repository.default_branch, None
-        if thread.kind == "pull":
-            branch, base, pull_number = await self._pull(repository, thread.number, github)
-        if known is not None:
-            branch, base = known.branch, known.base_branch
-        base = base or (await github.repository(repository.id)).default_branch
-        if not base:
-            raise TaskRefused(comments.no_default_branch())
+        thread, repository, task_id = context.thread, context.thread.repository, self._ids()
+        known = await self._store.task_of(repository.id, thread.number)
+        place = await place_of(github, thread, known, task_id, self._word)
         return NewRequest(
             task_id=task_id,
             event_key=context.event_key,
@@ -385,20 +430,13 @@ class Orders:
             comment_id=_comment_of(trigger),
             commanded=not isinstance(trigger, Labelled | Pushed),
             installation_id=context.installation_id,
-            branch=branch,
-            base_branch=base,
-            pull_number=pull_number,
+            branch=place.branch,
+            base_branch=place.base,
+            pull_number=place.pull_number,
             abi=ABI,
+            merged=place.merged,
             asked_at=trigger.at if isinstance(trigger, Labelled | Commented | ThreadCommented | Reviewed) else None,
         )
-
-    async def _pull(self, repository: RepositoryRef, number: int, github: GitHub) -> tuple[str, str, int]:
-        pull = await github.pull(repository, number)
-        if pull.head_repository_id != repository.id:
-            raise TaskRefused(comments.fork_refused(self._word))
-        if pull.state != "open":
-            raise TaskRefused(comments.thread_closed(self._word))
-        return pull.head_branch, pull.base_branch, number
 
     async def _status(self, context: TriggerContext) -> str:
         thread = context.thread
@@ -409,48 +447,20 @@ class Orders:
         standing = stand(await self._store.events(task.id), run.seq)
         return comments.status(progress_view(standing, marker="", word=self._word), word=self._word)
 
-    async def halt(self, context: TriggerContext, github: GitHub, why: str) -> Handled:
+    async def halt(self, trigger: Trigger, github: GitHub, why: str) -> Handled:
         """Stop the thread's open run; GitHub itself decides who may close or take a label away."""
-        thread = context.thread
-        task = await self._store.task_of(thread.repository.id, thread.number)
-        run = await self._store.open_run(task.id) if task else None
-        if task is None:
-            return Handled("ignored", "nothing runs")
-        if thread.number not in {task.number, task.pull_number}:
-            return Handled("ignored", "a pull request that the task left behind")
-        if run is None:
-            await decisions.drop(self._store, task, _login(context), self._clock())
-            return await self._drop(task, context, github, why)
-        # A delivery that comes twice must not stop what was begun behind it.
-        if await self._store.post(task.id, "stop", author=_login(context), text=why, event_key=context.event_key):
-            await decisions.drop(self._store, task, _login(context), self._clock())
-            await self._store.audit(self._clock(), _login(context), "run.stop", run.id, why)
-            self._stop(run.id)
-        return Handled("done", f"stop: {run.id}")
-
-    async def _drop(self, task: Task, context: TriggerContext, github: GitHub, why: str) -> Handled:
-        """End the wait of a task for a decision or an answer: what was asked is asked no more."""
-        last = await deciding_run(self._store, task)
-        if last.outcome != "waiting":
-            return Handled("ignored", "nothing runs")
-        reason = f"{_login(context)} dropped what waited here."
-        finished = stand(await self._store.events(task.id), last.seq).finished
-        if finished is not None:
-            # What the run used stands in its first end; told again, it would count twice on its day.
-            fact = replace(finished, outcome="stopped", reason=reason, turns=0, tokens=0, cost_usd=0.0)
-            await self._store.record(task.id, last.seq, "dropped", fact, self._clock())
-        await self._store.finish(task.id, last.seq, "stopped", reason, self._clock())
-        await self._store.audit(self._clock(), _login(context), "run.dropped", last.id, why)
-        shown = stand(await self._store.events(task.id), last.seq)
-        body = comments.progress(progress_view(shown, marker="", word=self._word))
-        slot = progress_slot(last)
-        await ensure_comment(self._store, github, task.repository, last.number, task_id=task.id, slot=slot, body=body)
-        await show_status(self._store, github, task, self._word)
-        return Handled("done", f"dropped: {last.id}")
+        halted = await halt(self._store, github, trigger, why, word=self._word, now=self._clock(), signal=self._stop)
+        return Handled(halted.state, halted.note)
 
 
 def _login(context: TriggerContext) -> str:
     return context.actor.login if context.actor else "ghost"
+
+
+def _is_round(command: Fix, trigger: Trigger) -> bool:
+    """Whether it asks for what an open run does not know: it stands in a thread, or says nothing on a pull request."""
+    is_bare = not command.text and trigger.context.thread.kind == "pull" and not isinstance(trigger, Labelled)
+    return isinstance(trigger, ThreadCommented) or is_bare
 
 
 def _comment_of(trigger: Trigger) -> int | None:

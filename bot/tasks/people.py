@@ -7,6 +7,7 @@ from typing import cast
 from bot.domain.events import PlanProposed, QuestionAsked
 from bot.domain.proposal import Proposal, Sheet, hash_of
 from bot.errors import Cancelled, Waits
+from bot.store.base import WORDS
 from bot.tasks.engines.base import Json
 from bot.tasks.scene import Scene
 
@@ -84,7 +85,8 @@ async def _put(scene: Scene, name: str, put: Callable[[], Awaitable[str | None]]
     store, task = scene.desk.store, scene.task
 
     async def action() -> Json:
-        if any(item.kind == "stop" or item.text for item in await store.inbox(task.id, after=heard)):
+        items = await store.inbox(task.id, after=heard)
+        if any(item.kind == "stop" or (item.kind in WORDS and item.text) for item in items):
             return {"unheard": True}
         words = await put()
         # Whatever was said before this moment was not said to what people read only now.

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from bot.agent.conduct import Finishing
 from bot.agent.context.conversation import Context, Told
@@ -9,13 +10,15 @@ from bot.agent.journal import Journal
 from bot.agent.limits import LimitGuard
 from bot.agent.loop import Agent
 from bot.agent.modes import PLAN, why_wait
-from bot.agent.prompt import change_plan, revise_plan
+from bot.agent.prompt import SHORTEN_PLAN, change_plan, revise_plan
 from bot.agent.threads import threads_told
 from bot.agent.transcript import say
 from bot.domain.events import PlanProposed
 from bot.domain.messages import Message
 from bot.domain.proposal import Proposal, Sheet
 from bot.errors import ModelRefused
+from bot.github import questions
+from bot.github.text import clean
 from bot.tasks import sheets
 from bot.tasks.opening import Begun, Prepared, Wanted, first_of
 from bot.tasks.people import Unheard, put_plan
@@ -65,9 +68,12 @@ async def make_plan(  # noqa: PLR0913 - a conversation has this many sides
     put_file = _put_file(scene, begun, prepared)
     for number in itertools.count(1):
         finished = await agent.run(transcript)
-        proposal = finished.proposal or Proposal(finished.summary)
+        proposal = _visible(finished.proposal or Proposal(finished.summary))
         if not proposal.text.strip():
             raise ModelRefused("The model made no plan.")
+        if not questions.is_shown_whole(proposal):
+            say(transcript, [SHORTEN_PLAN])
+            continue
         waits = why_wait(begun.mode, proposal, guard.limits.turns)
         try:
             change = await put_plan(scene, number, proposal, waits, heard=ears.heard, put_file=put_file)
@@ -80,6 +86,12 @@ async def make_plan(  # noqa: PLR0913 - a conversation has this many sides
     scene.lease.ledger.seen.clear()
     asked += [*begun.open.talk, *([run.request] if standing and run.request else [])]
     return Wanted(proposal.text, asked, said=said)
+
+
+def _visible(proposal: Proposal) -> Proposal:
+    """Take out what no reader sees: what people read, what they approve, and what is carried out are one text."""
+    files, asked = ([clean(one) for one in texts] for texts in (proposal.files, proposal.questions))
+    return replace(proposal, text=clean(proposal.text), files=files, questions=asked)
 
 
 def _first(scene: Scene, begun: Begun, prepared: Prepared, asked: Sequence[str]) -> list[Message]:

@@ -6,12 +6,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from bot.agent.gate import Asked
-from bot.domain.changes import Finding, judge
-from bot.domain.events import CommitMade, Notice, PlanProposed
+from bot.domain.changes import FileChange, Finding, judge
+from bot.domain.events import CommitMade, Notice, PlanProposed, WorkspaceReady
 from bot.domain.protected import is_protected
 from bot.domain.request import ActionRequest, canonical
+from bot.domain.review import OpenThread
 from bot.domain.task import Intent, Task
-from bot.errors import PushRejected, Waits, WorkspaceError
+from bot.errors import Cancelled, PushRejected, RepositoryRefused, Waits, WorkspaceError
 from bot.github import protected as words
 from bot.store.base import Decision, Effect, TaskStore
 from bot.tasks.decisions import drop
@@ -31,6 +32,7 @@ GOES_ON: frozenset[Intent] = frozenset({"fix", "plan", "ask"})
 ANEW = "the run begins anew"
 _WORKFLOWS = ".github/workflows"
 _MOST_WORKFLOWS = 100
+_DIFF_CHARS = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,10 @@ class Held:
     """What they decide about."""
     fact: Mapping[str, Any]
     """What the stream has of the commit once it is pushed."""
+    run: int = 0
+    """The one that made it."""
+    threads: Sequence[OpenThread] = ()
+    """What that run was told of, without words: its answers there are due once the commit is pushed."""
     decision: int = 0
     """The one that lets it be pushed; 0 where none does."""
     by: str = ""
@@ -63,7 +69,7 @@ class Held:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Held":
         """Turn stored values back."""
-        return cls(**data)
+        return cls(**{**data, "threads": [OpenThread.from_data(one) for one in data.get("threads", ())]})
 
 
 async def findings_of(scene: Scene, opened: Opened, base: str, commit: str, plan: str) -> list[Finding]:
@@ -78,9 +84,24 @@ async def findings_of(scene: Scene, opened: Opened, base: str, commit: str, plan
     """
     if not opened.movable:
         return []
-    changes, there = await opened.workspace.changes(base, commit)
-    workflows = await _workflows(opened.workspace, base)
-    return judge(changes, there, workflows, await _agreed(scene, plan), await _seals(scene))
+    workspace = opened.workspace
+    changes, there = await workspace.changes(base, commit)
+    workflows, agreed, seals = await _workflows(workspace, base), await _agreed(scene, plan), await _seals(scene)
+    whole = await _whole(scene, workspace, base, commit)
+    return judge(changes, there, workflows, agreed, seals, whole=whole, links=await workspace.links(base))
+
+
+async def _whole(scene: Scene, workspace: Workspace, base: str, commit: str) -> tuple[Sequence[FileChange], int]:
+    """List what the task changed since it began, and count the files of that time; nothing where that is the change."""
+    events = await scene.desk.store.events(scene.task.id)
+    first = next((event.fact.commit for event in events if isinstance(event.fact, WorkspaceReady)), base)
+    if first == base:
+        return (), 0
+    try:
+        return await workspace.changes(first, commit)
+    except WorkspaceError:
+        # That commit is in no branch any more, and not on this machine.
+        return (), 0
 
 
 async def _workflows(workspace: Workspace, base: str) -> list[str]:
@@ -121,7 +142,9 @@ async def _seals(scene: Scene) -> dict[str, str]:
     return {} if effect is None else dict(json.loads(effect.remote_id))
 
 
-async def hold(scene: Scene, held: Held, findings: Sequence[Finding], *, complete: bool) -> bool:
+async def hold(
+    scene: Scene, held: Held, findings: Sequence[Finding], *, complete: bool, heard: int | None = None
+) -> bool:
     """Keep a commit here until a person has decided about it; False where one who is there agrees at once.
 
     Args:
@@ -129,8 +152,10 @@ async def hold(scene: Scene, held: Held, findings: Sequence[Finding], *, complet
         held: the commit.
         findings: what people decide about.
         complete: whether the work is done; of what is not they are not asked, and it only stays here.
+        heard: the last inbox item that the run heard; None where it heard a stop.
 
     Raises:
+        Cancelled: somebody said stop meanwhile, so that nobody is asked; it stays here.
         Waits: they decide later.
         PushRejected: nobody agrees here.
     """
@@ -149,8 +174,15 @@ async def hold(scene: Scene, held: Held, findings: Sequence[Finding], *, complet
         if not complete:
             await scene.recorder.note("stays", Notice(words.stays(findings)))
             return {}
+        try:
+            await heed_stop(scene, heard)
+        except Cancelled:
+            await scene.recorder.note("stays", Notice(words.stays(findings)))
+            raise
         asked = Asked(request, f"it {words.why(findings)}", "")
-        body = words.request(request, findings, requester=scene.run.requester, word=word, approvals=needed)
+        paths = words.shown_of(findings)
+        diff = await workspace.diff(held.base, held.commit, limit_chars=_DIFF_CHARS, paths=paths) if paths else ""
+        body = words.request(request, findings, diff, requester=scene.run.requester, word=word, approvals=needed)
         await show(scene, asked, body, needed)
         seen = max((item.id for item in await desk.store.inbox(task.id)), default=0)
         return {"waits": words.waits(request, findings, word), "seen": seen}
@@ -175,42 +207,68 @@ async def kept(store: TaskStore, task: Task) -> Held | None:
     return Held.from_data(json.loads(effect.remote_id)) if effect and effect.remote_id else None
 
 
-async def taken_up(scene: Scene, expected: str | None) -> Held | None:
-    """Open the working copy where work that waits left off; None where there is none, or it cannot be gone on with.
+async def taken_up(scene: Scene, expected: str | None) -> tuple[Held | None, bool]:
+    """Open the working copy where work that waits left off, on top of what others pushed meanwhile.
 
     Args:
         scene: the run.
         expected: where the remote branch stands.
 
     Returns:
-        The commit, which the work tree holds now; with `decision` where it may be pushed.
+        The commit, which the work tree holds now, with `decision` where it may be pushed; None where there is none. And
+        whether there was one that cannot be gone on with.
     """
     lease, held = scene.lease, await kept(scene.desk.store, scene.task)
     if scene.run.fresh:
         await drop(scene.desk.store, scene.task, scene.run.requester, scene.desk.clock(), ANEW)
     if held is None or scene.run.intent not in GOES_ON:
-        return None
-    if why := await _why_gone(scene, held, expected):
-        await scene.recorder.note("gone", Notice(words.is_gone(why)))
+        return None, False
+    found = await _taken(scene, held, expected)
+    if isinstance(found, str):
+        await scene.recorder.note("gone", Notice(words.is_gone(found)))
+        # What was approved cannot be done any more.
+        await drop(scene.desk.store, scene.task, scene.run.requester, scene.desk.clock(), found)
         await keep(scene, None)
         await lease.close()
         lease.commit = None
-        return None
-    return await released(scene, held)
+        return None, True
+    return await released(scene, found), False
 
 
-async def _why_gone(scene: Scene, held: Held, expected: str | None) -> str:
-    """Say why work that waits cannot be gone on with; empty where it is in the work tree now."""
+async def _taken(scene: Scene, held: Held, expected: str | None) -> Held | str:
+    """Put work that waits into the work tree; where that does not go, return why."""
     if scene.run.fresh:
         return ANEW
-    if (held.branch, held.expected) != (scene.task.branch, expected):
-        return "its branch stands elsewhere by now"
     scene.lease.commit = held.base
     try:
-        await (await scene.lease.opened()).workspace.restore(held.commit)
+        stands = (held.branch, held.expected) == (scene.task.branch, expected)
+        found = held if stands else await _moved(scene, held, expected)
+        if found is None:
+            return "its branch stands elsewhere by now, and the two do not go together"
+        await (await scene.lease.opened()).workspace.restore(found.commit)
     except WorkspaceError:
         return "it is not on this machine"
-    return ""
+    return found
+
+
+async def _moved(scene: Scene, held: Held, expected: str | None) -> Held | None:
+    """Put work that waits on top of what others pushed meanwhile: another tree, which people have to be asked about."""
+    if expected is None or held.branch != scene.task.branch:
+        return None
+    lease, workspace = scene.lease, (await scene.lease.opened()).workspace
+    try:
+        await scene.desk.workspaces.fetch(scene.task.id, await lease.origin(), held.branch)
+    except RepositoryRefused:
+        return None
+    put = await workspace.put_on(held.commit, expected, since=held.expected or held.base)
+    if put is None:
+        return None
+    await lease.close()
+    lease.commit = expected
+    found = replace(held, commit=put.commit, base=expected, expected=expected, hash="")
+    await keep(scene, found)
+    await scene.recorder.note("moved", Notice(words.is_moved()))
+    return found
 
 
 async def released(scene: Scene, held: Held) -> Held:

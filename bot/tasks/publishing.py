@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 from bot.domain.changes import WAITS, Finding
 from bot.domain.events import BranchPushed, CommitMade, Notice, PullOpened
 from bot.domain.protected import is_protected
-from bot.errors import BranchMoved, PushRejected
+from bot.errors import BranchMoved, Cancelled, PushRejected
 from bot.github import comments, moved
 from bot.github import protected as words
 from bot.github.people import co_author
@@ -18,10 +18,12 @@ from bot.tasks import protection
 from bot.tasks.checking import show_work
 from bot.tasks.desk import Work
 from bot.tasks.engines.base import Json
+from bot.tasks.gates import heed_stop
 from bot.tasks.marks import mark
 from bot.tasks.moved import put_on_top
 from bot.tasks.opening import Prepared
 from bot.tasks.protection import Held
+from bot.tasks.rounds import answer_round
 from bot.tasks.scene import Scene
 from bot.workspace.base import EXPECTED, Workspace
 
@@ -31,8 +33,15 @@ TOLD = 5
 """Places of secrets that are named."""
 
 
-async def deliver(
-    scene: Scene, prepared: Prepared, *, summary: str, complete: bool, early: str = "", plan: str = ""
+async def deliver(  # noqa: PLR0913 - all that is known of how a run ended
+    scene: Scene,
+    prepared: Prepared,
+    *,
+    summary: str,
+    complete: bool,
+    early: str = "",
+    plan: str = "",
+    heard: int | None = None,
 ) -> Work | None:
     """Commit, push and publish; None where nothing was changed, or what there is of it stays here.
 
@@ -43,8 +52,10 @@ async def deliver(
         complete: False where the run ended early and this is what there is.
         early: why it did, where the work is offered as a draft all the same.
         plan: what was carried out, in the words that people read; empty where there was no plan.
+        heard: the last inbox item that the run heard; None where it heard a stop, and heeds no further one.
 
     Raises:
+        Cancelled: somebody said stop before it was pushed, so that it is kept as unfinished work is, or published.
         Waits: people decide later whether it is pushed.
         PushRejected: the remote did not take it, under the task's name or another, or it holds a secret of ours.
         GitHubError: the pull request could not be opened or updated.
@@ -52,7 +63,8 @@ async def deliver(
     made = await _commit(scene, prepared, summary, plan)
     if isinstance(made, dict):
         held = _held(scene, prepared, made, summary)
-        if await protection.hold(scene, held, [Finding.from_data(one) for one in made["waits"]], complete=complete):
+        found = [Finding.from_data(one) for one in made["waits"]]
+        if await protection.hold(scene, held, found, complete=complete, heard=heard):
             return None
         made = held.commit
     sha, ours = made, scene.task.branch.startswith("agent/")
@@ -62,16 +74,21 @@ async def deliver(
         # An earlier life pushed the work, and may have ended before anything carried it.
         branch, sha = scene.task.branch, prepared.base
     else:
-        seen = not complete and prepared.expected is not None
-        branch, sha = await _push(scene, prepared, sha, seen=seen, draft=bool(early) and ours)
+        there = prepared.expected is not None
+        try:
+            draft = bool(early) and ours
+            branch, sha = await _push(scene, prepared, sha, seen=there and not complete, draft=draft, heard=heard)
+        except Cancelled:
+            await _push(scene, prepared, sha, seen=there, draft=False, name="push/kept")
+            raise
     work = Work(sha, prepared.base, prepared.expected, branch, summary, complete, early)
-    await publish_work(scene, work, "pull", "check/shown")
+    await publish_work(scene, work, "pull", "check/shown", heard=heard)
     await mark(scene, work, made or sha)
     return work
 
 
 async def release(scene: Scene, prepared: Prepared, held: Held) -> Work:
-    """Push and publish what a person approved, exactly as it was put to them.
+    """Push and publish what a person approved, exactly as it was put to them, and answer the threads it deals with.
 
     Raises:
         Cancelled: somebody said stop before that.
@@ -79,23 +96,36 @@ async def release(scene: Scene, prepared: Prepared, held: Held) -> Work:
         GitHubError: the pull request could not be opened or updated.
     """
     await protection.tell(scene, held, prepared.heard)
-    branch, _ = await _push(scene, prepared, held.commit, seen=False, draft=False, exact="protected/push")
+    branch, _ = await _push(scene, prepared, held.commit, seen=False, draft=False, name="protected/push", is_exact=True)
     await protection.let_go(scene, held)
     work = Work(held.commit, held.base, held.expected, branch, held.summary, complete=True)
     await publish_work(scene, work, "protected/pull", "protected/shown")
     await mark(scene, work, held.commit, "protected/marks")
+    told = replace(prepared, base=held.base, threads=held.threads)
+    await answer_round(scene, told, work, "protected/answers", of=held.run)
     return work
 
 
-async def publish_work(scene: Scene, work: Work, name: str, shown: str) -> None:
-    """Open or update the pull request, and show the evidence as a check run of its head."""
+async def publish_work(scene: Scene, work: Work, name: str, shown: str, *, heard: int | None = None) -> None:
+    """Open or update the pull request, and show the evidence as a check run of its head.
+
+    Args:
+        scene: the run.
+        work: what is on its branch.
+        name: of the step.
+        shown: name of the step behind it.
+        heard: the last inbox item that the run heard; None where no stop is heeded any more.
+    """
 
     async def action() -> Json:
+        await heed_stop(scene, heard)
         published = await scene.desk.publisher.publish(scene.task, scene.run, work)
         if published is None:
             return None
         if published.number is not None:
-            await scene.desk.store.set_pull(scene.task.id, published.number)
+            if work.branch == scene.task.branch:
+                # What is beside is another pull request, and whoever asks for something there begins another task.
+                await scene.desk.store.set_pull(scene.task.id, published.number)
             updated = published.number == scene.task.pull_number
             await scene.recorder.note("pull", PullOpened(published.number, published.url, updated=updated))
         if published.remark:
@@ -110,7 +140,9 @@ async def publish_work(scene: Scene, work: Work, name: str, shown: str) -> None:
 def _held(scene: Scene, prepared: Prepared, made: Mapping[str, Any], summary: str) -> Held:
     paths = sorted({path for one in made["waits"] for path in one["paths"]})
     sha, fact = str(made["sha"]), cast("dict[str, Any]", made["fact"])
-    return Held(sha, prepared.base, prepared.expected, scene.task.branch, summary, "", paths, fact)
+    threads = [one.without_words for one in prepared.threads]
+    held = Held(sha, prepared.base, prepared.expected, scene.task.branch, summary, "", paths, fact)
+    return replace(held, run=scene.run.seq, threads=threads)
 
 
 async def _commit(scene: Scene, prepared: Prepared, summary: str, plan: str) -> str | dict[str, Any] | None:
@@ -130,7 +162,7 @@ async def _commit(scene: Scene, prepared: Prepared, summary: str, plan: str) -> 
         changed = await opened.workspace.changed_paths(checked, sha or prepared.base)
         if without and any(path == without or path.startswith(f"{without}/") for path in changed):
             await scene.recorder.note("memory", Notice(_left_out(without)))
-        missed = {path: why for path, why in opened.workspace.left_out.items() if why not in EXPECTED}
+        missed = {path: why for path, why in scene.lease.left_out.items() if why not in EXPECTED}
         if missed:
             await scene.recorder.note("left-out", Notice(words.left_out(missed)))
         if sha is not None:
@@ -198,8 +230,16 @@ def _places(found: Sequence[Leak]) -> str:
     return "; ".join(str(leak) for leak in found[:TOLD]) + more
 
 
-async def _push(
-    scene: Scene, prepared: Prepared, sha: str, *, seen: bool, draft: bool, exact: str = ""
+async def _push(  # noqa: PLR0913 - a push has this many sides
+    scene: Scene,
+    prepared: Prepared,
+    sha: str,
+    *,
+    seen: bool,
+    draft: bool,
+    name: str = "push",
+    is_exact: bool = False,
+    heard: int | None = None,
 ) -> tuple[str, str]:
     """Push to the task's branch and return where the work stands, and as which commit.
 
@@ -212,11 +252,14 @@ async def _push(
         sha: the commit.
         seen: whether it is unfinished and others see the task's branch.
         draft: whether it is offered as a draft, so that it may go there all the same.
-        exact: the step's name where people approved this very commit, so that no other one is pushed to the branch.
+        name: of the step.
+        is_exact: whether people approved this very commit, so that no other one is pushed to the branch.
+        heard: the last inbox item that the run heard; None where no stop is heeded any more.
     """
     task, publisher = scene.task, scene.desk.publisher
 
     async def action() -> Json:
+        await _heed(scene, heard, sha)
         opened = await scene.lease.opened()
         aside = f"agent/{task.number}-{task.id[:8]}-run{scene.run.seq}"
         beside = seen and not await publisher.takes_unfinished(task, offered=draft)
@@ -224,8 +267,7 @@ async def _push(
         if mask_known(branch) != branch:
             raise PushRejected("the branch's name holds a secret of this server: ask again with another title")
         # Whatever comes here was agreed to.
-        changed = await opened.workspace.changed_paths(prepared.base, sha)
-        workflows = any(path.startswith(".github/workflows/") for path in changed)
+        workflows = await _changes_workflows(opened.workspace, prepared.base, sha)
 
         async def push(commit: str, onto: str | None) -> bool:
             return await publisher.push(task, opened.workspace, commit, branch, expected=onto, workflows=workflows)
@@ -234,12 +276,11 @@ async def _push(
         try:
             pushed = await push(sha, expected)
         except BranchMoved:
-            put = None if beside or exact else await put_on_top(scene, opened.workspace, sha, expected, push)
+            put = None if beside or is_exact else await put_on_top(scene, opened.workspace, sha, expected, push)
             if put is None:
                 branch = aside
                 pushed = await push(sha, None)
-                told = moved.aside(task.branch, aside, local=task.repository.is_local)
-                await scene.recorder.note("aside", Notice(told))
+                await _tell_aside(scene, aside)
             else:
                 commit, pushed = put, True
         if pushed:
@@ -247,6 +288,26 @@ async def _push(
             await scene.recorder.note("push", BranchPushed(branch, commit, workflows=begins))
         return {"branch": branch, "commit": commit}
 
-    value = cast("str | dict[str, str]", await scene.steps.do(exact or "push", action, patient=True))
-    # An earlier version kept the branch alone.
-    return (value, sha) if isinstance(value, str) else (value["branch"], value["commit"])
+    value = cast("dict[str, str]", await scene.steps.do(name, action, patient=True))
+    return value["branch"], value["commit"]
+
+
+async def _heed(scene: Scene, heard: int | None, sha: str) -> None:
+    """Look whether somebody said stop; an earlier life may have pushed before that, and then it is too late."""
+    try:
+        await heed_stop(scene, heard)
+    except Cancelled:
+        task, origin = scene.task, await scene.lease.origin()
+        if await scene.desk.workspaces.remote_head(task.id, origin, task.branch) != sha:
+            raise
+
+
+async def _changes_workflows(workspace: Workspace, base: str, sha: str) -> bool:
+    return any(path.startswith(".github/workflows/") for path in await workspace.changed_paths(base, sha))
+
+
+async def _tell_aside(scene: Scene, aside: str) -> None:
+    """Say why the work is on another branch than the task's."""
+    task, workspaces, local = scene.task, scene.desk.workspaces, scene.task.repository.is_local
+    gone = not local and not await workspaces.remote_head(task.id, await scene.lease.origin(), task.branch)
+    await scene.recorder.note("aside", Notice(moved.aside(task.branch, aside, local=local, gone=gone)))

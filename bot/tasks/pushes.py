@@ -28,8 +28,8 @@ async def take(store: TaskStore, request: NewRequest, task: Task, now: datetime)
     return await check_later(store, task.id, now) if await store.open_run(task.id) is None else None
 
 
-async def check_later(store: TaskStore, task_id: str, now: datetime) -> Accepted | None:
-    """Queue the checks of what was pushed while a run was open; None where nothing was, or another run is open."""
+async def pushed_meanwhile(store: TaskStore, task_id: str) -> tuple[NewRequest, Effect] | None:
+    """Return the request for the checks of what was pushed while a run was open, and what says that it was made."""
     seen = await store.effect(task_id, SEEN)
     items = await store.inbox(task_id, after=int(seen.remote_id) if seen else 0)
     pushes = [item for item in items if item.kind == "push"]
@@ -39,9 +39,17 @@ async def check_later(store: TaskStore, task_id: str, now: datetime) -> Accepted
         return None
     last = pushes[-1]
     request = further(task, task.pull_number, "pull", f"pushed:{task.id}:{last.id}", last.author)
-    request = replace(request, intent="check", joins=False)
+    return replace(request, intent="check", joins=False), Effect(SEEN, "cursor", str(last.id))
+
+
+async def check_later(store: TaskStore, task_id: str, now: datetime) -> Accepted | None:
+    """Queue the checks of what was pushed while a run was open; None where nothing was, or another run is open."""
+    pushed = await pushed_meanwhile(store, task_id)
+    if pushed is None:
+        return None
+    request, seen = pushed
     accepted = await store.accept(request, now)
     if accepted.kind == "busy":
         return None
-    await store.keep_effect(task.id, Effect(SEEN, "cursor", str(last.id)))
+    await store.keep_effect(task_id, seen)
     return accepted

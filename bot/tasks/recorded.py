@@ -30,6 +30,7 @@ from bot.errors import Cancelled, LimitReached, ModelError, OperatorError
 from bot.llm.base import Model, OnText
 from bot.llm.meter import Amount, Ceiling, Meter
 from bot.redaction import mask, mask_known, mask_tokens
+from bot.store.base import WORDS
 from bot.tasks.engines.base import Json
 from bot.tasks.gates import Gatekeeper
 from bot.tasks.opening import NO_RESULT
@@ -394,6 +395,11 @@ def _fact(turn: int, index: int, name: str, output: ToolOutput, seconds: float) 
     )
 
 
+async def deaf(_: int) -> Sequence[str]:
+    """Hear nothing: what people say meanwhile is for the work, and reaches the next run."""
+    return ()
+
+
 class Ears:
     """What people say to a running task, heard once a turn."""
 
@@ -411,7 +417,7 @@ class Ears:
         async def action() -> Json:
             items = await self._scene.desk.store.inbox(self._scene.task.id, after=after)
             for item in items:
-                if item.kind == "steer" and item.text:
+                if item.kind in WORDS and item.text:
                     await self._scene.recorder.note(
                         f"heard/{item.id}", Notice(f"{item.author} says: {item.text[:200]}")
                     )
@@ -425,4 +431,4 @@ class Ears:
             raise Cancelled("stopped by a person")
         if items:
             self.heard = cast("int", items[-1][0])
-        return [str(text) for _, kind, _, text in items if kind == "steer" and text]
+        return [str(text) for _, kind, _, text in items if kind in WORDS and text]

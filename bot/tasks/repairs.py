@@ -1,7 +1,7 @@
 """What comes of the checks of others on our own pull request: red ones begin a run, green ones make it ready.
 
-Looked at when GitHub tells of an end, and when a run of ours ends: what was told meanwhile was left for that moment.
-Looking twice changes nothing.
+Looked at when GitHub tells of an end, when a run of ours ends (what was told meanwhile was left for that moment), and
+again by `Later` where that was too early. Looking twice changes nothing.
 """
 
 import asyncio
@@ -9,22 +9,24 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 from weakref import WeakValueDictionary
 
 from bot.domain.ci import CiCheck
 from bot.domain.events import BranchPushed, CheckFinished, CommitMade, Notice, RunEvent
 from bot.domain.task import ASIDE, REPAIR, Run, Task
 from bot.domain.trigger import CiFinished
-from bot.errors import Conflict, Forbidden, NotFound
+from bot.errors import BotError, Conflict, Forbidden, NotFound
 from bot.github import comments
 from bot.github import repairs as words
-from bot.github.base import GitHub, Pull
+from bot.github.base import GitHub, GitHubApp, Pull
 from bot.redaction import mask_tokens
 from bot.settings.server import ServerSettings
 from bot.store.base import Effect, NewRequest, TaskStore
 from bot.tasks.effects import ensure_comment, progress_slot
 from bot.tasks.further import further
+from bot.tasks.later import Later
 from bot.tasks.orders import Handled
 from bot.tasks.protection import kept as held_back
 from bot.tasks.standing import progress_view, stand
@@ -33,6 +35,12 @@ log = logging.getLogger(__name__)
 
 ROUNDS = 2
 """Runs that red checks begin after the last request of a person."""
+_AGAIN_S = (2.0, 10.0, 60.0, 300.0, 1500.0)
+"""Waits before further looks where GitHub could not be asked: half an hour in all."""
+_PATIENCE = timedelta(minutes=30)
+"""After a push, for checks that may begin; then our own decide."""
+_AGE = timedelta(days=1)
+"""A server that begins looks at what was asked for so lately: nobody told it of what ended before."""
 _BRANCH = re.compile(r"agent/([0-9]{1,18})-[0-9a-f]{8}(?:-[0-9]+)?")
 _BY = "ci"
 """Stands for a person in the audit log."""
@@ -45,18 +53,28 @@ class _Head:
     task: Task
     pull: Pull
     pushed: BranchPushed
+    pushed_at: datetime
+    pushed_by: int
+    """The run that pushed it."""
     events: Sequence[RunEvent]
     runs: Sequence[Run]
 
     @property
     def last(self) -> Run:
         """The last run that changes how the task stands."""
-        return next((run for run in reversed(self.runs) if run.intent not in ASIDE), self.runs[-1])
+        return next((run for run in reversed(self.runs) if _counts(run)), self.runs[-1])
+
+    @property
+    def worked(self) -> Run:
+        """The run whose work the head is: a round that came to nothing leaves that of another one as it was."""
+        if self.last.is_repair and self.last.outcome != "done":
+            return next(run for run in self.runs if run.seq == self.pushed_by)
+        return self.last
 
     @property
     def asked(self) -> Run:
         """The last one that a person asked for."""
-        wanted = (run for run in reversed(self.runs) if run.intent not in ASIDE and not run.is_repair)
+        wanted = (run for run in reversed(self.runs) if _counts(run) and not run.is_repair)
         return next(wanted, self.runs[0])
 
     @property
@@ -68,18 +86,24 @@ class _Head:
 class Repairs:
     """Acts on what others' checks say."""
 
-    def __init__(self, store: TaskStore, settings: ServerSettings, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, store: TaskStore, settings: ServerSettings, clock: Callable[[], datetime], later: Later | None = None
+    ) -> None:
         """Take what it acts on.
 
         Args:
             store: where runs are queued.
             settings: the operator's.
             clock: the present time.
+            later: looks again after a while; None where nobody is there then, so that one look has to do.
         """
         self._store = store
         self._settings = settings
         self._clock = clock
+        self._later = later
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._green_since: dict[str, tuple[object, datetime]] = {}
+        """By task: the head and its checks, and when they were first seen green."""
 
     async def heard(self, trigger: CiFinished, github: GitHub) -> Handled:
         """Act on checks that ended."""
@@ -105,6 +129,40 @@ class Repairs:
             if sha is not None and head.pull.head_sha != sha:
                 return Handled("ignored", "checks of a commit that is no head any more")
             return await self._judge(head, github)
+
+    async def ended(self, task: Task, github: GitHub, tries: int = 0) -> None:
+        """Look at a task whose run ended, again where GitHub is away: no event need come behind it.
+
+        Args:
+            task: whose.
+            github: as the right installation.
+            tries: looks that failed before this one.
+        """
+        try:
+            handled = await self.look(task, github)
+        except BotError as error:
+            if self._later is None or not error.retryable or tries >= len(_AGAIN_S):
+                raise
+            log.warning("ci.again", extra={"task": task.id, "error": str(error), "wait_s": _AGAIN_S[tries]})
+            self._later.ask(task.id, _AGAIN_S[tries], partial(self.ended, task, github, tries + 1))
+        else:
+            log.info("ci.looked", extra={"task": task.id, "note": handled.note})
+
+    async def began(self, app: GitHubApp) -> None:
+        """Let pull requests be looked at, one a second, of which an earlier life may have been told nothing.
+
+        Args:
+            app: makes the client of each installation.
+        """
+        if self._later is None:
+            return
+        since, wait_s = self._clock() - _AGE, 0.0
+        for task in await self._store.tasks():
+            if task.kind != "issue" or task.pull_number is None:
+                continue
+            if max(run.created_at for run in await self._store.runs(task.id)) > since:
+                wait_s += 1.0
+                self._later.ask(task.id, wait_s, partial(self.ended, task, app.installation(task.installation_id)))
 
     async def _find(self, trigger: CiFinished) -> Task | None:
         repository = trigger.context.thread.repository
@@ -132,13 +190,15 @@ class Repairs:
         if pull.author is None or pull.author.id != (await github.identity()).id:
             return "the pull request is none of ours"
         events = await self._store.events(task_id)
-        facts = [event.fact for event in events if isinstance(event.fact, BranchPushed)]
-        pushed = next((one for one in facts if (one.branch, one.sha) == (pull.head_branch, pull.head_sha)), None)
-        return "the head is none of ours" if pushed is None else _Head(task, pull, pushed, events, runs)
+        for event in events:
+            fact = event.fact
+            if isinstance(fact, BranchPushed) and (fact.branch, fact.sha) == (pull.head_branch, pull.head_sha):
+                return _Head(task, pull, fact, event.at, event.run, events, runs)
+        return "the head is none of ours"
 
     async def _judge(self, head: _Head, github: GitHub) -> Handled:
         repository, last = head.task.repository, head.last
-        if last.outcome != "done" and not (last.is_repair and last.outcome in {"failed", "budget"}):
+        if last.outcome != "done" and not (last.is_repair and last.outcome in {"failed", "budget", "stopped"}):
             return Handled("ignored", f"the last run is {last.outcome}")
         try:
             checks = await _of_others(github, head.task, head.pull.head_sha)
@@ -146,15 +206,32 @@ class Repairs:
                 return Handled("ignored", "other checks still run")
             if red := [check for check in checks if check.is_red]:
                 return await self._red(head, github, red)
-            if not checks and (head.pushed.workflows or await _of_others(github, head.task, head.task.base_branch)):
+            if not checks and (wait_s := await self._to_come(head, github)) > 0:
+                if self._later is not None:
+                    self._later.ask(head.task.id, wait_s, partial(self.ended, head.task, github))
                 return Handled("ignored", "checks are still to come")
         except Forbidden as error:
             log.warning("ci.unread", extra={"repository": repository.full_name, "error": str(error)})
             return Handled("ignored", str(error))
-        return await self._green(head, github, foreign=bool(checks))
+        return await self._green(head, github, checks)
+
+    async def _to_come(self, head: _Head, github: GitHub) -> float:
+        """Return for how many seconds checks may still begin: workflows need not be for pull requests."""
+        wait_s = (head.pushed_at + _PATIENCE - self._clock()).total_seconds()
+        if wait_s <= 0 or head.pushed.workflows:
+            return wait_s
+        try:
+            return wait_s if await _of_others(github, head.task, head.pull.base_branch) else 0.0
+        except (Conflict, NotFound):
+            # The base branch is gone.
+            return 0.0
 
     async def _red(self, head: _Head, github: GitHub, red: Sequence[CiCheck]) -> Handled:
         """Begin a round, or hand over where a round is of no use any more."""
+        if head.last.outcome == "stopped":
+            return Handled("ignored", "the last run is stopped")
+        if not any(check.has_failed for check in red):
+            return Handled("ignored", "what is not green was cancelled, or waits for a person")
         if head.last.outcome == "done" and len(head.rounds) < ROUNDS:
             accepted = await self._store.accept(_request(head, red), self._clock())
             run = accepted.run
@@ -199,29 +276,46 @@ class Repairs:
         await self._store.audit(self._clock(), _BY, "task.handed_over", task.id, sha)
         return Handled("done", "handed over")
 
-    async def _green(self, head: _Head, github: GitHub, *, foreign: bool) -> Handled:
+    async def _green(self, head: _Head, github: GitHub, checks: Sequence[CiCheck]) -> Handled:
         """Mark it ready, once for each head, and ask who asked for the work to look at it."""
-        task, last, sha = head.task, head.last, head.pull.head_sha
+        task, last, sha, foreign = head.task, head.last, head.pull.head_sha, bool(checks)
         started = stand(head.events, last.seq).started
         setting = (started.settings if started else {}).get("ready", self._settings.pull.ready)
         slot = f"ready.{sha}"
         if setting == "never":
             return Handled("ignored", "`ready: never`")
-        if last.outcome != "done" or await held_back(self._store, task) is not None:
+        if head.worked.outcome != "done" or await held_back(self._store, task) is not None:
             return Handled("ignored", "the work is not done")
-        if not _are_well(head.events, foreign=foreign):
+        if not _are_well([event for event in head.events if event.run <= head.worked.seq], foreign=foreign):
             return Handled("ignored", "our own checks do not pass")
         if await self._store.effect(task.id, slot) is not None:
             return Handled("ignored", "marked ready before")
+        if self._later is not None and (wait_s := self._settling(head, checks)) > 0:
+            self._later.ask(task.id, wait_s, partial(self.ended, task, github))
+            return Handled("ignored", "green, and looked at again: others may still begin")
+        refused = ""
         if head.pull.draft:
-            await github.reviews.ready_for_review(task.repository, head.pull.number)
+            try:
+                await github.reviews.ready_for_review(task.repository, head.pull.number)
+            except Forbidden as error:
+                log.warning("ready.refused", extra={"task": task.id, "error": str(error)})
+                refused = str(error)
         asked = await self._ask(head, github)
         await self._store.keep_effect(task.id, Effect(slot, "ready", asked))
-        notice = Notice(words.ready(foreign=foreign, was_draft=head.pull.draft, asked=asked))
+        self._green_since.pop(task.id, None)
+        notice = Notice(words.ready(foreign=foreign, was_draft=head.pull.draft, asked=asked, refused=refused))
         await self._store.record(task.id, last.seq, f"ready/{sha}", notice, self._clock())
         await self._store.audit(self._clock(), _BY, "pull.ready", task.id, sha)
         await self._show(task, last, github)
         return Handled("done", "ready for review")
+
+    def _settling(self, head: _Head, checks: Sequence[CiCheck]) -> float:
+        """Return for how many seconds these very checks have to stay green: a quick one may end before others begin."""
+        seen = (head.pull.head_sha, frozenset((check.app, check.name) for check in checks))
+        known, now = self._green_since.get(head.task.id), self._clock()
+        if known is None or known[0] != seen:
+            known = self._green_since[head.task.id] = (seen, now)
+        return self._settings.pull.settle_s - (now - known[1]).total_seconds()
 
     async def _ask(self, head: _Head, github: GitHub) -> str:
         """Ask for a review; returns whom, and nothing where that cannot be."""
@@ -243,6 +337,11 @@ class Repairs:
         view = progress_view(stand(await self._store.events(task.id), run.seq), marker="", word=self._settings.command)
         body = comments.progress(view)
         await ensure_comment(self._store, github, task.repository, run.number, task_id=task.id, slot=slot, body=body)
+
+
+def _counts(run: Run) -> bool:
+    """Say whether a run changes how the task stands; an update that came to nothing leaves it as it was."""
+    return run.intent not in ASIDE and (run.intent != "update" or run.outcome in {"done", "waiting"})
 
 
 async def _of_others(github: GitHub, task: Task, ref: str) -> list[CiCheck]:

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from bot.domain.events import RunFinished
 from bot.domain.messages import Message
+from bot.domain.task import LATE
 from bot.errors import BotError
-from bot.store.base import Decision, Effect
+from bot.store.base import Decision, Effect, InboxItem, NewRequest
 from bot.tasks.engines.base import Json
 from bot.tasks.further import further
-from bot.tasks.opening import INBOX
+from bot.tasks.opening import INBOX, heard_before
 from bot.tasks.protection import kept as held_back
-from bot.tasks.pushes import check_later
+from bot.tasks.pushes import check_later, pushed_meanwhile
 from bot.tasks.scene import Scene
 
 log = logging.getLogger(__name__)
@@ -44,8 +45,7 @@ async def report(
             # What was made is on the remote; a further run makes the copy anew. Before this run is over, since the next
             # one may begin at once, and the uid is free for another task.
             await _forget(scene)
-        await desk.store.finish(task.id, run.seq, fact.outcome, fact.reason, desk.clock())
-        await _go_on(scene, heard, seen)
+        await _hand_over(scene, fact, heard, seen)
         await _look(scene)
         await check_later(desk.store, task.id, desk.clock())
         return None
@@ -78,20 +78,36 @@ async def _look(scene: Scene) -> None:
         log.exception("ci.unseen", extra={"run": scene.run.id})
 
 
-async def _go_on(scene: Scene, heard: int, seen: int) -> None:
-    """Queue a further run for what people said when the model was done already: nothing that is said is lost.
+async def _hand_over(scene: Scene, fact: RunFinished, heard: int, seen: int) -> None:
+    """End the run, and with it queue what follows: a process that dies in between would lose it.
 
-    From here on the run is closed, so that a new request is a run of its own and joins this one no more.
+    From here on a new request is a run of its own and joins this one no more.
     """
     store, task, run = scene.desk.store, scene.task, scene.run
-    items = await store.inbox(task.id, after=heard)
+    before = await heard_before(scene)
+    while True:
+        items = await store.inbox(task.id, after=before)
+        behind = await _behind(scene, items, max(before, heard), seen)
+        # What this run heard is not said to the next one again.
+        cursor = Effect(INBOX, "cursor", str(items[-1].id if items else before))
+        if await store.hand_over(
+            task.id, run.seq, fact.outcome, fact.reason, scene.desk.clock(), cursor=cursor, behind=behind
+        ):
+            return
+
+
+async def _behind(scene: Scene, items: Sequence[InboxItem], heard: int, seen: int) -> NewRequest | None:
+    """Say what follows from what people said while the run was open; nothing that is said is lost."""
+    store, task, run = scene.desk.store, scene.task, scene.run
     # Words before a stop ended with the run that it was meant for.
     stopped = max((item.id for item in items if item.kind == "stop"), default=0)
-    said = [item for item in items if item.kind == "steer" and item.id > stopped]
+    # What stands on lines no run hears that is open already.
+    unheard = {"steer": max(heard, stopped), "round": stopped}
+    said = [item for item in items if item.kind in unheard and item.id > unheard[item.kind]]
     if said:
         last = said[-1]
-        request = replace(
-            further(task, run.number, run.kind, f"late:{task.id}:{items[-1].id}", last.author),
+        return replace(
+            further(task, run.number, run.kind, f"{LATE}{task.id}:{last.id}", last.author),
             number=run.number if last.number is None else last.number,
             kind=last.thread or run.kind,
             requester_id=last.author_id,
@@ -99,18 +115,16 @@ async def _go_on(scene: Scene, heard: int, seen: int) -> None:
             model=next((item.model for item in reversed(said) if item.model), None),
             # What was said before the plan or the question was there decides nothing about it.
             comment_id=last.comment_id if last.id > seen else None,
-            commanded=last.commanded and last.id > seen,
+            commanded=any(item.commanded and item.id > seen for item in said),
+            asked_at=last.asked_at,
         )
-        await store.accept(request, scene.desk.clock())
-    elif not stopped and (decided := [one for one in await store.decisions(task.id) if _is_due(one)]):
+    decided = [one for one in await store.decisions(task.id) if _is_due(one)]
+    if decided and not stopped:
         # Somebody decided about a call while this run was at work on something else.
-        last_one = decided[-1]
-        key, by = f"decided:{task.id}:{last_one.id}", last_one.actor.rpartition(", ")[2]
-        request = further(task, run.number, run.kind, key, by)
-        await store.accept(replace(request, commanded=True), scene.desk.clock())
-    if items or heard:
-        # What this run heard is not said to the next one again.
-        await store.keep_effect(task.id, Effect(INBOX, "cursor", str(items[-1].id if items else heard)))
+        key, by = f"decided:{task.id}:{decided[-1].id}", decided[-1].actor.rpartition(", ")[2]
+        return replace(further(task, run.number, run.kind, key, by), commanded=True)
+    pushed = await pushed_meanwhile(store, task.id)
+    return pushed[0] if pushed else None
 
 
 def _is_due(decision: Decision) -> bool:

@@ -4,32 +4,45 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.events import CheckFinished, CheckSkipped, CommitMade, DefinitionsChanged, ProofRun, SetupFinished
-from bot.github.evidence import CheckResult, CheckRow, Counted, EvidenceView, FindingRow, ProofRow, SetupRow
+from bot.github.evidence import LEFT_OUT, CheckResult, CheckRow, Counted, EvidenceView, FindingRow, ProofRow, SetupRow
+from bot.projects.evidence.changes import APART
 
 CheckFact = CheckFinished | CheckSkipped
 
 
 def check_rows(facts: Sequence[CheckFact]) -> list[CheckRow]:
-    """Put each check's state before the work and behind it side by side."""
+    """Put each check's state before the work and behind it side by side; nothing that another command gave."""
     rows: dict[str, CheckRow] = {}
+    last: set[str] = set()
+    phase = ""
     for fact in facts:
-        row = replace(rows.get(fact.name, CheckRow(fact.name, fact.command)), found=fact.found)
-        rows[fact.name] = _skipped(row, fact) if isinstance(fact, CheckSkipped) else _ran(row, fact)
-    return list(rows.values())
+        if fact.phase == "after":
+            last = last if phase == "after" and fact.name not in last else set()
+            last.add(fact.name)
+        phase = fact.phase
+        row = rows.get(fact.name)
+        if row is None or row.command != fact.command:
+            row = CheckRow(fact.name, fact.command)
+        row = replace(row, found=fact.found)
+        rows[fact.name] = _skipped(row, fact) if isinstance(fact, CheckSkipped) else _ran(row, fact, worked=bool(last))
+    # What only an earlier attempt measured is not what the last one is like.
+    return [
+        replace(row, after=None, skipped=LEFT_OUT) if last and row.after and row.name not in last else row
+        for row in rows.values()
+    ]
 
 
 def _skipped(row: CheckRow, fact: CheckSkipped) -> CheckRow:
-    # What an earlier attempt measured is not what the last one is like.
     return replace(row, after=None if fact.phase == "after" else row.after, skipped=fact.reason)
 
 
-def _ran(row: CheckRow, fact: CheckFinished) -> CheckRow:
+def _ran(row: CheckRow, fact: CheckFinished, *, worked: bool) -> CheckRow:
     tests = Counted(fact.unit, fact.collected, fact.passed, fact.failed, fact.skipped) if fact.unit else None
     result = CheckResult(fact.exit_code, fact.seconds, fact.tree, tests, fact.output, fact.remark)
     match fact.phase:
         case "before":
-            # Over several runs the first state and the last are what a reviewer compares.
-            return replace(row, before=row.before or result)
+            # Over several runs the first state and the last are what a reviewer compares: a further run begins on work.
+            return row if worked else replace(row, before=row.before or result)
         case "after" | "head":
             return replace(row, after=result)
         case "base":
@@ -82,4 +95,5 @@ def head_view(setup: Sequence[SetupRow], checks: Sequence[CheckFact], head: str)
 def _finding(data: object) -> FindingRow:
     one = data if isinstance(data, dict) else {}
     line = one.get("line")
-    return FindingRow(str(one.get("path", "")), line if isinstance(line, int) else None, str(one.get("words", "")))
+    path, words, apart = str(one.get("path", "")), str(one.get("words", "")), str(one.get("kind", "")) in APART
+    return FindingRow(path, line if isinstance(line, int) else None, words, apart=apart)

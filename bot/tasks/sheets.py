@@ -9,7 +9,6 @@ from bot.domain.events import PlanProposed
 from bot.domain.proposal import Sheet, short
 from bot.domain.review import OpenThread
 from bot.domain.task import Intent, Run, Task
-from bot.domain.trigger import Reviewed
 from bot.errors import PushRejected, TaskRefused
 from bot.github import plan_pull
 from bot.github.base import GitHub
@@ -125,13 +124,13 @@ async def drop(store: TaskStore, task: Task) -> None:
 
 
 async def threads_for(scene: Scene, threads: Sequence[OpenThread]) -> list[OpenThread]:
-    """Choose the threads that a run is told: about the plan who plans, and all others who works."""
+    """Choose the threads that a run is told: about the plan who plans, all others who works, and where it is asked."""
     sheet = await kept(scene.desk.store, scene.task)
 
     def about(thread: OpenThread) -> bool:
         return sheet is not None and thread.path == sheet.path and (thread.outdated or not sheet.gone)
 
-    return [thread for thread in threads if about(thread) is (scene.run.intent == "plan")]
+    return [thread for thread in threads if thread.asks or about(thread) is (scene.run.intent == "plan")]
 
 
 async def holds(store: TaskStore, task: Task, plan: PlanProposed) -> bool:
@@ -140,21 +139,29 @@ async def holds(store: TaskStore, task: Task, plan: PlanProposed) -> bool:
     return sheet is not None and not sheet.gone and sheet.plan == plan.hash and task.pull_number is not None
 
 
-async def require_head(
-    github: GitHub, store: TaskStore, task: Task, plan: PlanProposed, trigger: Reviewed, word: str
+async def require_seen(
+    github: GitHub, store: TaskStore, task: Task, plan: PlanProposed, word: str, *, commit: str | None = ""
 ) -> None:
-    """Refuse a review whose author did not see exactly the plan that waits, where that is a file.
+    """Refuse a yes whose author did not see exactly the plan that waits, where that is a file.
+
+    Args:
+        github: as the right installation.
+        store: knows which file.
+        task: whose.
+        plan: that waits.
+        word: the command word.
+        commit: that was reviewed, None where GitHub does not say; empty for a yes that names the plan itself.
 
     Raises:
-        TaskRefused: it is of another head than the present one, or that one holds something else.
+        TaskRefused: a review is of another head than the present one, or that one holds something else.
         GitHubError: GitHub could not be asked.
     """
     sheet = await kept(store, task)
     if sheet is None or task.pull_number is None or not await holds(store, task, plan):
         return
     pull = await github.pull(task.repository, task.pull_number)
-    if trigger.commit != pull.head_sha:
-        raise TaskRefused(plan_pull.old_head(trigger.commit, pull.head_sha, short(plan.hash), word))
+    if commit not in {"", pull.head_sha}:
+        raise TaskRefused(plan_pull.old_head(commit, pull.head_sha, short(plan.hash), word))
     data = await github.read_file(task.repository, sheet.path, pull.head_sha)
     if data is None or hashlib.sha256(data).hexdigest() != sheet.digest:
         raise TaskRefused(plan_pull.other_file(sheet.path, pull.head_sha, short(plan.hash), word))

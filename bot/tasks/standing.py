@@ -93,6 +93,12 @@ class Standing:
         """Whether what waits is a plan, and no question or call in the middle of the work."""
         return self.proposed is not None and not self.question and not self.calls
 
+    @property
+    def approvals(self) -> int:
+        """People who have to approve its plan."""
+        needed = self.started.settings.get("require_approvals") if self.started else None
+        return needed if isinstance(needed, int) else 1
+
     def meter(self) -> Meter | None:
         """Sum up what was used; None before the first reply."""
         if self.started is None:
@@ -147,18 +153,32 @@ class Standing:
 def stand(events: Sequence[RunEvent], run: int | None) -> Standing:
     """Fold a task's stream into how one of its runs stands.
 
-    None folds all runs that do the task's work, of which the last one shows: answers and checks leave it as it is.
+    None folds all runs that do the task's work, of which the last one shows: answers and checks leave it as it is, and
+    what was done on a branch that the task has left is another pull request's.
     """
     standing, aside = Standing(), set[int]()
+    left = _left_behind(events) if run is None else 0
     for event in events:
         if isinstance(event.fact, RunQueued) and event.fact.intent in ASIDE:
             aside.add(event.run)
-        if event.run in aside if run is None else event.run != run:
+        if event.run in aside or event.run <= left if run is None else event.run != run:
             continue
         _take(standing, event.fact)
         if (line := line_of(event.fact)) is not None:
             standing.timeline.append(TimelineEntry(event.at, line, _is_error(event.fact)))
     return standing
+
+
+def _left_behind(events: Sequence[RunEvent]) -> int:
+    """Return the last run on a branch that is not the task's any more, as it was merged; 0 where there is none."""
+    worked = [(event.run, event.fact.branch) for event in events if isinstance(event.fact, WorkspaceReady)]
+    return max((run for run, branch in worked if branch != worked[-1][1]), default=0)
+
+
+def worked_on(events: Sequence[RunEvent], *, before: int) -> str:
+    """Return the branch on which the last run before this one worked; empty where none did."""
+    worked = [event.fact for event in events if isinstance(event.fact, WorkspaceReady) and event.run < before]
+    return worked[-1].branch if worked else ""
 
 
 def pushed_by_us(events: Sequence[RunEvent], task: Task) -> str:
@@ -176,11 +196,13 @@ def left_elsewhere(events: Sequence[RunEvent], task: Task, *, before: int) -> st
         before: the run that begins.
     """
     place = ""
+    # What was merged is in it.
+    own = {event.fact.branch for event in events if isinstance(event.fact, WorkspaceReady)} | {task.branch}
     for event in events:
         if event.run >= before:
             continue
         if isinstance(event.fact, BranchPushed):
-            place = "" if event.fact.branch == task.branch else f"on the branch `{event.fact.branch}`"
+            place = "" if event.fact.branch in own else f"on the branch `{event.fact.branch}`"
         elif isinstance(event.fact, CommitMade) and not task.repository.is_local:
             # Until it is pushed; at the terminal it may lie in the checkout itself.
             place = "nowhere but in this transcript, since it could not be published"

@@ -104,7 +104,7 @@ class Steps:
         except BotError as error:
             return {"error": describe(error)}
         text = json.dumps(value)
-        if len(text) > ENVELOPE_CHARS:
+        if len(text) > ENVELOPE_CHARS or _is_broken(text):
             return {"blob": await self._store.put_blob(text.encode())}
         return {"value": value}
 
@@ -149,13 +149,24 @@ class Steps:
         return envelope["value"]
 
 
+def _is_broken(text: str) -> bool:
+    """Whether a JSON text stands for what an engine cannot record: the lone surrogates of names that are no UTF-8."""
+    if "\\ud" not in text:
+        return False
+    try:
+        json.dumps(json.loads(text), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 def describe(error: BotError) -> dict[str, Json]:
     """Return an error as plain values; what only this process knows of it is left out."""
     # A subclass that a room made for itself counts as the one that all rooms know.
     known = next(one.__name__ for one in type(error).__mro__ if hasattr(errors, one.__name__))
     return {
         "class": known,
-        "text": str(error),
+        "text": str(error).encode(errors="backslashreplace").decode(),
         "retry_after_s": getattr(error, "retry_after_s", None),
         "status": getattr(error, "status", None),
     }

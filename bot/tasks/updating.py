@@ -3,12 +3,12 @@
 Nothing is pushed before all of it is done: a run that ends early leaves the branch as it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import cast
 
 from bot.agent.conduct import Finishing
-from bot.agent.conflicts import conflicts_told, has_markers, left_told
+from bot.agent.conflicts import conflicts_told, has_markers, is_a_sides_name, left_told, names_a_side
 from bot.agent.context.conversation import Context, Told
 from bot.agent.journal import Journal
 from bot.agent.limits import LimitGuard
@@ -16,7 +16,7 @@ from bot.agent.loop import Agent
 from bot.agent.modes import ACT
 from bot.agent.transcript import say
 from bot.domain.events import BranchPushed, CommitMade, RunFinished, RunQueued
-from bot.domain.merging import Conflict
+from bot.domain.merging import Conflict, Stands
 from bot.domain.messages import Message
 from bot.domain.task import BESIDE
 from bot.errors import BranchMoved, PushRejected, TaskRefused
@@ -30,7 +30,7 @@ from bot.tasks.environment import ProjectSetup, why_no_checks
 from bot.tasks.evidence import Proof
 from bot.tasks.opening import Begun, Prepared, Wanted, transcript_of
 from bot.tasks.publishing import keep_secrets, publish_work
-from bot.tasks.recorded import Ears, RecordedModel, RecordedToolset
+from bot.tasks.recorded import RecordedModel, RecordedToolset, deaf
 from bot.tasks.scene import Scene
 
 ROUNDS = 3
@@ -61,11 +61,12 @@ async def update_branch(  # noqa: PLR0913 - as for all that a model takes part i
     *,
     model: RecordedModel,
     guard: LimitGuard,
-    ears: Ears,
     told: Told,
     transcript: list[Message],
 ) -> str:
     """Merge the base branch's head into the task's branch, check that, push it, and return what was done.
+
+    What people say meanwhile is for the work, and reaches the next run.
 
     Args:
         scene: the run.
@@ -73,7 +74,6 @@ async def update_branch(  # noqa: PLR0913 - as for all that a model takes part i
         prepared: what it began on.
         model: asked where the two conflict, and not otherwise.
         guard: ends the run at its limits.
-        ears: hear what people say meanwhile.
         told: takes note where the conversation is compacted.
         transcript: is filled with what was said.
 
@@ -98,7 +98,7 @@ async def update_branch(  # noqa: PLR0913 - as for all that a model takes part i
         task, journal = scene.task, Journal(lambda: guard.budget)
         tools = RecordedToolset(scene, [tool for tool in ACT.of(scene.lease.tools) if tool.spec.name != ASKS])
         context = Context(begun.window, model.ask, lambda: journal.facts, told)
-        agent = Agent(context, tools, guard, ears.listen, finishing=Finishing(()), journal=journal)
+        agent = Agent(context, tools, guard, deaf, finishing=Finishing(()), journal=journal)
         transcript[:] = await transcript_of(scene, begun, prepared, environment.told(task.id), Wanted(request=WANTED))
         say(transcript, [conflicts_told(task.id, task.base_branch, joined.conflicts)])
         summary = await _resolved(scene, joined, agent, transcript, setup, checker)
@@ -109,7 +109,7 @@ async def update_branch(  # noqa: PLR0913 - as for all that a model takes part i
     await _push(scene, joined, sha)
     work = Work(sha, joined.head, joined.head, scene.task.branch, await _whole(scene, summary), complete=True)
     await publish_work(scene, work, "pull", "check/shown")
-    return updating.merged(scene.task.base_branch, joined.base, [one.path for one in joined.conflicts])
+    return updating.merged(scene.task.base_branch, joined.base, await _settled(scene, joined, sha))
 
 
 async def _let_through(scene: Scene, head: str) -> None:
@@ -178,7 +178,7 @@ async def _resolved(
 
 
 async def _left(scene: Scene, joined: Joined, attempt: int) -> list[str]:
-    """Name the files that still hold markers of ours."""
+    """Name the files that still hold markers of ours, also where the model moved them, or a name that git made up."""
 
     async def action() -> Json:
         workspace = (await scene.lease.opened()).workspace
@@ -186,7 +186,11 @@ async def _left(scene: Scene, joined: Joined, attempt: int) -> list[str]:
         for path in (one.path for one in joined.conflicts):
             data = await workspace.read_at(commit, path)
             were = [await workspace.read_at(side, path) or b"" for side in sides]
-            if data is not None and has_markers(data, were, sides):
+            if data is not None and (has_markers(data, were, sides) or is_a_sides_name(path, sides)):
+                left.append(path)
+        for path in await workspace.changed_paths(joined.commit, commit):
+            data = await workspace.read_at(commit, path)
+            if path not in left and data is not None and (names_a_side(data, sides) or is_a_sides_name(path, sides)):
                 left.append(path)
         return list(left)
 
@@ -248,6 +252,21 @@ async def _push(scene: Scene, joined: Joined, sha: str) -> None:
         return None
 
     await scene.steps.do("push", action, patient=True)
+
+
+async def _settled(scene: Scene, joined: Joined, sha: str) -> Mapping[str, Stands]:
+    """Tell whose version stands of what conflicted: a side that was taken whole is no work of the model's."""
+
+    async def action() -> Json:
+        workspace = (await scene.lease.opened()).workspace
+        sides: dict[Stands, str] = {"ours": joined.head, "theirs": joined.base, "git": joined.commit}
+        differs = {side: {*await workspace.changed_paths(commit, sha)} for side, commit in sides.items()}
+        paths = [one.path for one in joined.conflicts]
+        return {path: next((side for side in sides if path not in differs[side]), "anew") for path in paths}
+
+    if not joined.conflicts:
+        return {}
+    return cast("dict[str, Stands]", await scene.steps.do("update/settled", action))
 
 
 async def _whole(scene: Scene, summary: str) -> str:

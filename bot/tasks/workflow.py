@@ -44,7 +44,7 @@ from bot.tasks.publishing import deliver, release
 from bot.tasks.recorded import Ears, RecordedModel, RecordedToolset
 from bot.tasks.recorder import Recorder
 from bot.tasks.reporting import report
-from bot.tasks.rounds import answer_round
+from bot.tasks.rounds import answer_round, leave_round
 from bot.tasks.scene import Scene
 from bot.tasks.steps import Steps
 from bot.tasks.updating import update_branch
@@ -54,6 +54,7 @@ log = logging.getLogger(__name__)
 
 CHECK_ROUNDS = 3
 """Times that the checks run after `finish`; between them the model may mend what fails."""
+STOPPED = "Stopped on request."
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ async def _faults(scene: Scene, setup: ProjectSetup, checker: Checker, attempt: 
 
 def _finishing(settings: RunSettings, prepared: Prepared, skipped: str) -> Finishing:
     """Say what has to have run before the end: the repository's own checks, else the tests that its files tell of."""
-    threads = [thread.name for thread in prepared.threads if thread.is_asked]
+    threads = [thread.name for thread in prepared.threads if thread.is_due]
     if skipped:
         return Finishing((), (), threads)
     if settings.checks:
@@ -201,7 +202,7 @@ class _Life:
         except LimitReached as limit:
             ending = Ending("budget", f"A limit was reached: {self._priced(limit)}.")
         except Cancelled:
-            ending = Ending("stopped", "Stopped on request.")
+            ending = Ending("stopped", STOPPED)
         except Waits as question:
             ending, self.seen = Ending("waiting", str(question)), question.seen
         except BotError as error:
@@ -311,14 +312,12 @@ class _Life:
         return await answer_question(self.scene, begun, prepared, model=model, guard=self.guard, told=self._compacted)
 
     async def _update(self, begun: Begun, prepared: Prepared) -> str:
-        self._ears = Ears(self.scene, after=prepared.heard)
         return await update_branch(
             self.scene,
             begun,
             prepared,
             model=self._ask(begun.settings.model, begun, begun.window),
             guard=self.guard,
-            ears=self._ears,
             told=self._compacted,
             transcript=self.transcript,
         )
@@ -342,10 +341,20 @@ class _Life:
             # What a limit or a question cut short is worth a look, and goes on from there.
             early = ending.reason if ending.outcome in {"budget", "waiting"} else ""
             work = await deliver(
-                self.scene, prepared, summary=summary, complete=finished is not None, early=early, plan=self._agreed
+                self.scene,
+                prepared,
+                summary=summary,
+                complete=finished is not None,
+                early=early,
+                plan=self._agreed,
+                heard=None if ending.outcome == "stopped" else self.heard,
             )
-            if finished is not None:
+            if finished is None:
+                await leave_round(self.scene, prepared, work)
+            else:
                 await answer_round(self.scene, prepared, work)
+        except Cancelled:
+            return Ending("stopped", STOPPED, summary)
         except Waits as question:
             self.seen = question.seen
             return Ending("waiting", str(question), summary)

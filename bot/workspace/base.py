@@ -75,8 +75,13 @@ class Workspace(Protocol):
         """
         ...
 
-    async def restore(self, commit: str) -> None:
-        """Make the work tree equal to a commit; what is not in it goes, what is ignored stays."""
+    async def restore(self, commit: str, *, bare: bool = False) -> None:
+        """Make the work tree equal to a commit; what is not in it goes.
+
+        Args:
+            commit: that it is to be equal to.
+            bare: whether what is ignored goes too; never so in a person's own checkout.
+        """
         ...
 
     async def commit(
@@ -110,8 +115,8 @@ class Workspace(Protocol):
         """
         ...
 
-    async def diff(self, base: str, commit: str, *, limit_chars: int) -> str:
-        """Return the unified diff between two commits, cut at a whole line."""
+    async def diff(self, base: str, commit: str, *, limit_chars: int, paths: Sequence[str] = ()) -> str:
+        """Return the unified diff between two commits, of all files or of some, cut at a whole line."""
         ...
 
     async def diff_stat(self, base: str, commit: str) -> DiffStat:
@@ -124,6 +129,10 @@ class Workspace(Protocol):
 
     async def changes(self, base: str, commit: str) -> tuple[Sequence[FileChange], int]:
         """List what differs between two commits, sorted by path, and count the files of the first."""
+        ...
+
+    async def links(self, commit: str) -> Mapping[str, str]:
+        """List the symbolic links as of a commit, by path, with their targets as they are written."""
         ...
 
     async def read_at(self, commit: str, path: str) -> bytes | None:
@@ -235,6 +244,11 @@ class Opened:
     """Whether nobody else has the owner's uid."""
     movable: bool = True
     """Whether commands may find the tree under another path."""
+
+    @property
+    def own(self) -> Path:
+        """The task's own folder for what its set-up writes to, beside its git directory: it goes with the task."""
+        return self.workspace.git_dir.with_name("own")
 
 
 class Workspaces(Protocol):

@@ -120,6 +120,8 @@ async def put_on(git: Git, store: ObjectStore, commit: str, head: str, since: st
     merged = await merge(git, store.git_dir, head, commit)
     if merged.conflicts:
         return None
+    if merged.tree == (await git.check(store.git_dir, "rev-parse", "--verify", f"{head}^{{tree}}")).decode().strip():
+        return PutOn(head, len(others), there=True, same=True)
     raw = await git.check(store.git_dir, "cat-file", "commit", commit)
     header, _, message = raw.partition(b"\n\n")
     kept = [line for line in header.split(b"\n") if not line.startswith((b"tree ", b"parent "))]

@@ -30,6 +30,8 @@ class Plan:
     owner: int | None = None
     keep_foreign: bool = False
     """Whether repositories inside the tree and their like stay, as in a person's own checkout."""
+    bare: bool = False
+    """Whether what is ignored goes too."""
     writes: list[Write] = field(default_factory=list)
 
     def folder(self, fd: int, old: Folder | None, new: Folder, above: bytes, rules: Rules) -> None:
@@ -65,6 +67,9 @@ class Plan:
             self._want(above + name, new)
 
     def _stray(self, fd: int, name: bytes, above: bytes, rules: Rules, *, is_folder: bool) -> None:
+        if self.bare:
+            files.remove(fd, name)
+            return
         foreign = is_dot_git(name)
         if foreign and self.keep_foreign:
             return

@@ -16,7 +16,7 @@ from bot.domain.merging import Merged, PutOn
 from bot.errors import PushRejected, WorkspaceError
 from bot.workspace import files, merging, remote, view
 from bot.workspace.base import SUBMODULE_LEFT, Credentials, DiffStat, Identity, Origin
-from bot.workspace.changes import changes
+from bot.workspace.changes import changes, links
 from bot.workspace.git import Git
 from bot.workspace.ignore import LARGEST, Rules
 from bot.workspace.objects import ObjectStore
@@ -127,12 +127,12 @@ class GitWorkspace:
                 self._store.point(WIP, self._current)
             return self._current
 
-    async def restore(self, commit: str) -> None:
+    async def restore(self, commit: str, *, bare: bool = False) -> None:
         """Make the work tree equal to a commit; see `Workspace.restore`."""
         async with self._lock:
             new = await self._load(commit)
             with _telling("restored"):
-                await self._restore(self._index, new, self._root)
+                await self._restore(self._index, new, self._root, bare=bare and not self._keep_foreign)
             self._current, self._current_tree = commit, new.sha or ""
             self._store.point(WIP, commit)
 
@@ -162,15 +162,15 @@ class GitWorkspace:
         origin = self._origin if credentials is None else replace(self._origin, credentials=credentials)
         await remote.push(self._git, self.git_dir, origin, commit, branch, expected=expected)
 
-    async def diff(self, base: str, commit: str, *, limit_chars: int) -> str:
-        """Return the unified diff between two commits, cut at a whole line."""
+    async def diff(self, base: str, commit: str, *, limit_chars: int, paths: Sequence[str] = ()) -> str:
+        """Return the unified diff between two commits, of all files or of some, cut at a whole line."""
 
         def read(stream: IO[bytes]) -> str:
             # A character takes four bytes at most.
             text = stream.read(limit_chars * 4 + 4).decode(errors="replace")
             return text if len(text) <= limit_chars else text[: text.rfind("\n", 0, limit_chars) + 1]
 
-        return await self._git.stream(self.git_dir, *_DIFF, "-M", *_ids(base, commit), "--", consume=read)
+        return await self._git.stream(self.git_dir, *_DIFF, "-M", *_ids(base, commit), "--", *paths, consume=read)
 
     async def diff_stat(self, base: str, commit: str) -> DiffStat:
         """Count what changed between two commits; a renamed file counts once, a binary one has no lines."""
@@ -186,8 +186,11 @@ class GitWorkspace:
 
     async def changes(self, base: str, commit: str) -> tuple[Sequence[FileChange], int]:
         """List what differs, with modes and sizes; see `Workspace.changes`."""
-        base, commit = _ids(base, commit)
-        return await changes(self._git, self.git_dir, base, commit), len(await self._paths(base))
+        return await changes(self._git, self.git_dir, *_ids(base, commit))
+
+    async def links(self, commit: str) -> Mapping[str, str]:
+        """List the symbolic links as of a commit; see `Workspace.links`."""
+        return await links(self._git, self.git_dir, *_ids(commit))
 
     async def read_at(self, commit: str, path: str) -> bytes | None:
         """Read a file as of a commit; None where it has none."""
@@ -299,9 +302,11 @@ class GitWorkspace:
             raise WorkspaceError(f"commit {one[:12]} is not on this machine")
         return outcome.text
 
-    async def _restore(self, old: Folder | None, new: Folder, root: Path, *, alone: bool = False) -> None:
+    async def _restore(
+        self, old: Folder | None, new: Folder, root: Path, *, alone: bool = False, bare: bool = False
+    ) -> None:
         self._index = None
-        plan = Plan(await self._ignores(new), self._owner, keep_foreign=self._keep_foreign)
+        plan = Plan(await self._ignores(new), self._owner, keep_foreign=self._keep_foreign, bare=bare)
         await asyncio.to_thread(self._clear, plan, old, new, root)
         if plan.writes:
             with files.opened_root(root) as fd:

@@ -71,6 +71,19 @@ async def test_a_vote_is_kept_with_its_pattern_and_taken_back(store: TaskStore) 
     assert await store.votes(asked.id) == [Vote(1, "p1", "git"), Vote(2, "p2", "")]
 
 
+async def test_who_changes_their_mind_is_known_by_that(store: TaskStore) -> None:
+    """A no in place of one's own yes is handled again as one, where the first life of it died behind it."""
+    run = await begin(store)
+    asked = await store.ask_decision(run.task_id, run.seq, HASH, "", START)
+    await store.approve(asked.id, actor_id=1, actor="p", event_key="yes", at=START, required=2)
+
+    async def no(actor: int, key: str) -> bool:
+        return await store.decide(asked.id, "denied", actor_id=actor, actor="p", reason="no", at=START, event_key=key)
+
+    assert [await no(1, "no"), await no(1, "no"), await no(2, "other")] == [True, True, False]
+    assert await store.decided_by("no") == asked.id
+
+
 async def test_of_many_at_once_one_decides(store: TaskStore) -> None:
     """The first answer wins, and what it allows is used by one."""
     run = await begin(store)

@@ -230,6 +230,35 @@ async def test_an_installation_has_its_limit_over_all_workers(store: TaskStore, 
     assert numbers(await store.admit("e2", slots=9, per_installation=1)) == [2]
 
 
+async def test_what_follows_is_queued_as_a_run_ends(store: TaskStore) -> None:
+    """Once, and only by who read all of the inbox; a request that wants a round is told apart from words."""
+    run = await begin(store)
+    await store.admit("e", slots=1, per_installation=1)
+    later = START + timedelta(seconds=5)
+    asked = replace(request("round", task_id=run.task_id), is_round=True, asked_at=later)
+    assert (await store.accept(asked, START)).kind == "joined"
+    [item] = await store.inbox(run.task_id)
+    assert (item.kind, item.asked_at) == ("round", later)
+    behind = replace(request("behind", task_id=run.task_id), base_branch="next")
+    read, unread = (Effect("inbox", "cursor", str(number)) for number in (item.id, item.id - 1))
+
+    async def ends(cursor: Effect) -> bool:
+        return await store.hand_over(run.task_id, 1, "done", "", START, cursor=cursor, behind=behind)
+
+    assert not await ends(unread)
+    assert await store.effect(run.task_id, "inbox") is None
+    for _ in range(2):
+        assert await ends(read)
+    assert [(one.state, one.outcome) for one in await store.runs(run.task_id)] == [
+        ("finished", "done"),
+        ("queued", None),
+    ]
+    assert await store.effect(run.task_id, "inbox") == read
+    task = await store.task(run.task_id)
+    assert task is not None
+    assert task.base_branch == "next"
+
+
 async def test_a_run_ends_once(store: TaskStore) -> None:
     """A run ends once."""
     run = await begin(store)
@@ -361,6 +390,10 @@ async def test_a_slot_holds_what_was_made_last(store: TaskStore) -> None:
     await store.keep_effect(run.task_id, Effect("pull", "pull", "2"))
     await store.keep_effect(run.task_id, Effect("progress/1", "comment", "3"))
     assert await store.effect(run.task_id, "pull") == Effect("pull", "pull", "2")
+    await store.keep_effect(run.task_id, Effect("pull.2", "pull", "4"))
+    await store.keep_effect(run.task_id, Effect("pull.1", "pull", "5"))
+    assert [one.remote_id for one in await store.effects(run.task_id, "pull.")] == ["5", "4"]
+    assert await store.effects(run.task_id, "pull%") == []
 
 
 async def test_an_event_is_posted_once(store: TaskStore) -> None:
@@ -372,7 +405,8 @@ async def test_an_event_is_posted_once(store: TaskStore) -> None:
     assert not await store.post(task, "stop", author="bea", text="", event_key="first")
     assert await store.post(task, "stop", author="bea", text="", event_key="k2")
     steer, stop = await store.inbox(task)
-    assert (steer, stop) == (InboxItem(steer.id, "steer", "bea", CLEAN), InboxItem(stop.id, "stop", "bea", ""))
+    assert steer == InboxItem(steer.id, "steer", "bea", CLEAN, event_key="k1")
+    assert stop == InboxItem(stop.id, "stop", "bea", "", event_key="k2")
     assert steer.id < stop.id
     assert await store.inbox(task, after=steer.id) == [stop]
     with pytest.raises(KeyError):

@@ -105,6 +105,7 @@ class Stage:
             "ISSUEWRIGHT_MODELS__ACT": f"anthropic:{self.model.model_id}",
             "ISSUEWRIGHT_MODE": "act",
             "ISSUEWRIGHT_PROGRESS__INTERVAL_S": "1",
+            "ISSUEWRIGHT_PULL__SETTLE_S": "0",
             "ISSUEWRIGHT_WORKSPACE__FIRST_UID": str(self.first_uid),
             "ANTHROPIC_API_KEY": "scripted-key-that-is-long-enough",
             **more,

@@ -8,6 +8,7 @@ import pytest
 
 from bot.testing.model.reply import Call
 from bot.testing.model.script import Condition, Conversation, Script, Turn
+from tests.e2e.door import all_settled
 from tests.e2e.scripts import FILES, FIRST
 from tests.e2e.stage import Stage, until
 
@@ -84,6 +85,7 @@ def test_a_plan_is_asked_about_changed_approved_and_carried_out(stage: Stage) ->
     stage.hub.comment(issue, stage.maria, "/agent approve 0badc0de")
     said(stage, issue.number, "Nothing in this task has the hash `0badc0de`")
     stage.hub.comment(issue, stage.maria, "approve")
+    all_settled(stage)
     assert set(stage.branches()) == {"main"}
     assert len(stage.model.requests) == 4
 

@@ -35,6 +35,7 @@ OTHER = TEST.replace("test_total", "test_other").replace("total([1, 2]), 3", "le
 RUN = "python3 -B -m unittest discover -t . -s tests -p `sed -n 's/^python_files = //p' pytest.ini`"
 FILES: dict[str, bytes | str] = {
     "README.md": "A shop.\n",
+    ".gitignore": "__pycache__/\n",
     "shop/__init__.py": "",
     "shop/cart.py": BROKEN,
     "tests/__init__.py": "",
@@ -65,6 +66,31 @@ def edit(path: str, old: str, new: str) -> Call:
 
 
 CHECK = Call("run", {"command": "make test"})
+# Code of another source, that Python takes without looking at the source (PEP 552).
+COMPILED = """\
+python3 - <<'END'
+import importlib.util, marshal, pathlib
+code = compile("def total(prices):\\n    return sum(prices)\\n", "shop/cart.py", "exec")
+path = pathlib.Path(importlib.util.cache_from_source("shop/cart.py"))
+path.parent.mkdir(exist_ok=True)
+path.write_bytes(importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8) + marshal.dumps(code))
+path.parent.chmod(0o500)
+END
+make test && echo fooled"""
+# A repository inside of another is in no commit.
+NESTED = """\
+mkdir -p unittest/.git && touch unittest/__init__.py unittest/.git/HEAD
+echo "import os; print('Ran 1 test in 1s', flush=True); os._exit(0)" > unittest/__main__.py
+make test && echo fooled"""
+AT_HOME = """\
+python3 - <<'END'
+import pathlib, site
+path = pathlib.Path(site.getusersitepackages(), "usercustomize.py")
+path.parent.mkdir(parents=True)
+lines = ["import os, sys", "if '-m' in sys.orig_argv:", "    print('Ran 1 test in 1s', flush=True)", "    os._exit(0)"]
+path.write_text("\\n".join(lines))
+END
+make test && echo fooled"""
 CASES = {
     "says that all is well": Case(
         [edit("README.md", "A shop.", "The shop.")],
@@ -74,6 +100,18 @@ CASES = {
         ],
         redefines=False,
     ),
+    **{
+        name: Case(
+            [edit("README.md", "A shop.", "The shop."), Call("run", {"command": command})],
+            [r"\| tests \| `make test` \| 2 \| 2 \| 0 passed, 1 failed \| 0 passed, 1 failed \|", "no test is new"],
+            redefines=False,
+        )
+        for name, command in {
+            "leaves compiled code": COMPILED,
+            "leaves code at home": AT_HOME,
+            "leaves what no commit can hold": NESTED,
+        }.items()
+    },
     "empties the script": Case(
         [edit("Makefile", RUN, "true"), CHECK],
         [r"\| tests \| `make test` \| 2 \| 0 \| 0 passed, 1 failed \| not counted \|", HIDDEN, "`Makefile` line 2: "],
@@ -156,7 +194,7 @@ def test_the_pull_request_shows_what_was_seen(stage: Stage, name: str) -> None:
     assert block["base"] == stage.branches()["main"]
     # What ran on other files left nothing of them in the work.
     changed = stage.git("diff", "--name-only", "main", head).split()
-    paths = {call.arguments["path"] for call in case.calls if isinstance(call.arguments, dict) and call is not CHECK}
+    paths = {call.arguments["path"] for call in case.calls if "path" in call.arguments}
     assert set(changed) == paths
 
 
@@ -195,6 +233,11 @@ def test_anybody_gets_the_same_table_or_the_differences(stage: Stage) -> None:
         counted = "(0 passed, 1 failed, 0 skipped)"
         differences = [f"tests before the work: recorded exit 0 {counted}, seen exit 2 {counted}"]
         assert json.loads(shown)["differences"] == differences
+        assert maria.patch(
+            place, json={"body": honest.replace('"command": "make test"', '"command": "true"')}
+        ).is_success
+        code, _, told = verified(stage, f"acme/shop#{pull.number}")
+        assert (code, "tests: nothing in the repository names `true` as a check" in told) == (1, True), told
         assert maria.patch(place, json={"body": honest.replace(pull.pull.head_sha, "a" * 40)}).is_success
         code, _, told = verified(stage, f"acme/shop#{pull.number}")
         assert (code, "the evidence is of aaaaaaaa" in told) == (4, True), told

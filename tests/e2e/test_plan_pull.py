@@ -9,6 +9,7 @@ from bot.testing.hub.records import Issue
 from bot.testing.hub.state.reviews import LineComment
 from bot.testing.model.reply import Call
 from bot.testing.model.script import Condition, Conversation, Script, Turn
+from tests.e2e.door import all_settled
 from tests.e2e.scripts import FILES, FIRST
 from tests.e2e.stage import Stage, until
 from tests.e2e.test_approvals import said
@@ -107,6 +108,7 @@ def test_a_plan_is_reviewed_on_its_lines_and_approved_at_its_head(stage: Stage) 
     stage.hub.review(pull, stage.stranger, "APPROVED", "")
     stage.hub.review(pull, stage.stranger, "COMMENTED", "/agent approve")
     said(stage, pull.number, "`stranger` may not use `approve` here: it needs write access")
+    all_settled(stage)
     assert len(stage.model.requests) == asked
     assert second in file_of(stage, pull)
 
@@ -127,8 +129,7 @@ def test_a_plan_is_reviewed_on_its_lines_and_approved_at_its_head(stage: Stage) 
     assert verdict(stage, head) == "action_required"
     stage.hub.review(pull, stage.maria, "APPROVED", "")
     stage.hub.review(pull, otto, "APPROVED", "", commit=plan)
-    stage.hub.comment(pull, stage.maria, "/agent status")
-    said(stage, pull.number, "\\A\\*\\*Done")
+    all_settled(stage)
     assert verdict(stage, head) == "action_required"
     stage.hub.review(pull, otto, "APPROVED", "")
     until(lambda: verdict(stage, head) == "success" or None, f"a green check; the server said: {stage.log()}")

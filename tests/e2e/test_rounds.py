@@ -10,8 +10,11 @@ from bot.testing.hub.records import Issue, Thread, User
 from bot.testing.hub.state.reviews import LineComment
 from bot.testing.model.reply import Call
 from bot.testing.model.script import Condition, Conversation, Script, Turn
+from tests.e2e.door import all_settled, tasks
 from tests.e2e.scripts import FILES, FIRST
 from tests.e2e.stage import Stage, until
+from tests.e2e.test_check_command import until_idle
+from tests.e2e.test_update import branch_of, pushes
 
 pytestmark = pytest.mark.e2e
 
@@ -53,8 +56,9 @@ FIVE = (
         expect=[Condition(tool="finish", matches="Not finished yet: T5 of the review have no answer")],
     ),
 )
+OUTDATED = "T1; outdated: the code has changed since\ngreet.txt:3\n[\\s\\S]*in T1 by a deleted account\nWhy three\\?"
 CHANGES = (
-    replace(READ, expect=[Condition(said="Greet the whole world, please\\.")]),
+    replace(READ, expect=[Condition(said="Greet the whole world, please\\."), Condition(said=OUTDATED)]),
     Turn(
         "I do it.",
         calls=[
@@ -113,18 +117,21 @@ def test_single_comments_wait_for_a_command(stage: Stage, pull: Issue) -> None:
         stage.hub.comment_on_line(pull, by, LineComment("greet.txt", line, text))
     asked = len(stage.model.requests)
     stage.hub.comment(pull, stage.maria, "Nothing has begun yet.")
+    all_settled(stage)
     assert len(stage.model.requests) == asked
+    (task,) = tasks(stage)
+    assert len(task["runs"]) == 1  # type: ignore[arg-type]  # a list, as the API has it
     stage.hub.comment(pull, stage.maria, "/agent fix")
     assert (told := stage.story_ends(pull.number)).startswith("**Done**"), f"{told}\n{stage.log()}"
     assert stage.git("show", f"{pull.pull.head_ref}:greet.txt") == "Hello, world\nsecond\nthree\nfour"  # type: ignore[union-attr]
     [answered] = reviews_of(stage, pull, stage.app.bot)
-    assert answered.startswith("Answers to 5 threads; 2 resolved.")
+    assert answered.startswith("Answers to 5 threads.")
     head = stage.git("rev-parse", pull.pull.head_ref)  # type: ignore[union-attr]
     said = [thread.comments[-1].body for thread in threads_of(pull)]
     assert all(thread.comments[-1].user is stage.app.bot for thread in threads_of(pull))
     assert said[0].startswith(f"Dealt with in {head}, which changes `greet.txt`.")
     assert "> Renamed." in said[0]
-    assert said[1].startswith("Left as it is.")
+    assert said[1].startswith("Left open.")
     assert "@maria" not in said[1]
     assert said[4].startswith("Not dealt with in this round.")
     assert [thread.is_resolved for thread in threads_of(pull)] == [True, False, True, False, False]
@@ -136,17 +143,22 @@ def test_a_review_that_asks_for_changes_begins_a_round(stage: Stage, pull: Issue
     stage.hub.add_collaborator(stage.repository, otto, "write")
     stage.hub.comment_on_line(pull, gone, LineComment("greet.txt", 3, "Why three?"))
     stage.hub.delete_user(gone)
+    pushes(stage, branch_of(pull), {"greet.txt": TEXT.replace("Helo", "Hello").replace("three", "third")})
+    all_settled(stage)
+    until_idle(stage)
+    (old,) = threads_of(pull)
+    assert old.outdated
     single = LineComment("greet.txt", 2, "Hm.")
     stage.hub.review(pull, otto, "COMMENTED", "", [single])
     first = LineComment("greet.txt", 1, "Greet all of it.")
     stage.hub.review(pull, stage.maria, "CHANGES_REQUESTED", "Greet the whole world, please.", [first])
     assert (told := stage.story_ends(pull.number)).startswith("**Done**"), f"{told}\n{stage.log()}"
     [answered] = reviews_of(stage, pull, stage.app.bot)
-    assert answered.startswith("Answers to 3 threads; 1 resolved.")
+    assert answered.startswith("Answers to 3 threads.")
     threads = threads_of(pull)
+    assert threads[0] is old
     # Whether the account that is gone might write is not known.
     assert [thread.is_resolved for thread in threads] == [False, True, False]
-    assert threads[2].outdated
     assert "Hello, whole world" in stage.git("show", f"{pull.pull.head_ref}:greet.txt")  # type: ignore[union-attr]
 
 
@@ -161,5 +173,6 @@ def test_a_review_of_a_stranger_begins_nothing(stage: Stage, pull: Issue) -> Non
         return any("may not use `fix`" in body for body in stage.bot_comments(pull.number)) or None
 
     assert until(refused, f"the refusal; the server said: {stage.log()}")
+    all_settled(stage)
     assert not any("`review`" in body for body in stage.bot_comments(pull.number))
     assert len(stage.model.requests) == asked

@@ -134,7 +134,7 @@ def test_the_base_branch_comes_in(play: tuple[Stage, Play, Issue]) -> None:
 
     base = pushes(stage, "main", {"greet.txt": "Helo, dear world\n"})
     resolved = says(stage, pull, "/agent update", 3)
-    assert "`greet.txt` conflicted and the model resolved that." in resolved, resolved
+    assert "Of what conflicted, `greet.txt` was resolved by the model." in resolved, resolved
     merged = stage.branches()[branch]
     assert stage.git("log", "-1", "--format=%P", merged) == f"{head} {base}"
     assert stage.git("show", f"{merged}:greet.txt") == "Hello, dear world"

@@ -24,7 +24,7 @@ from bot.domain.events import PullOpened
 from bot.domain.task import Run
 from bot.errors import BotError
 from bot.models import require
-from bot.settings.server import GitHubSection, LogSection, ProgressSection, ServerSettings
+from bot.settings.server import GitHubSection, LogSection, ProgressSection, PullSection, ServerSettings
 from bot.tasks.standing import Standing, stand
 
 PROVIDERS = {"anthropic": "anthropic", "openai-responses": "openai", "openai-chat": "openai-chat", "google": "google"}
@@ -143,6 +143,7 @@ def _settings(state: Path, stage: Stage, port: int, cast: Cast) -> ServerSetting
                 content_interval_s=0,
             ),
             "progress": ProgressSection(interval_s=1),
+            "pull": PullSection(settle_s=0),
             "log": LogSection(level="WARNING"),
         }
     )

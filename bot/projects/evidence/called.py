@@ -22,6 +22,9 @@ _PROGRAMS: Sequence[tuple[re.Pattern[str], Sequence[str]]] = (
 )
 """Programs, and the files that they look for by themselves."""
 _MAKES = _PROGRAMS[0][0]
+_TARGETS = re.compile(rf"{_MAKES.pattern}[)}}]?((?:[ \t]+[\w./=-]+)+)")
+_ALWAYS = re.compile(r"^\.PHONY\s*:(.*)$", re.MULTILINE)
+"""Targets that are made whether there is such a file or not."""
 _SCRIPT = re.compile(
     r"\.(?:sh|bash|zsh|cmd|bat|ps1|py|[cm]?[jt]s|rb|pl|php|mk|mak|ini|cfg|toml|rc|env|gradle|groovy|lua)$"
 )
@@ -39,7 +42,7 @@ _READS = re.compile(
     r"|touch|grep|sed)\s"
 )
 """Programs that only read the files that they are given, and run none of them."""
-_REMARK = re.compile(r"^\s*(?:#|//|::|rem ).*$", re.MULTILINE | re.IGNORECASE)
+_REMARK = re.compile(r"^[ \t]*(?:#|//|::|rem ).*$", re.MULTILINE | re.IGNORECASE)
 _UNFOLLOWED = re.compile(r"^(?:Dockerfile|(?:docker-)?compose)|\.(?:json|ya?ml|toml)$")
 """Names of files which hold more names than they run."""
 _MOST = 60
@@ -67,8 +70,12 @@ class Calls:
     """Scripts of a `package.json`."""
     makes: bool = False
     """Whether make is called."""
+    targets: frozenset[str] = frozenset()
+    """What make is told to make, and does not make where a file has that name."""
     known: bool = False
     """Whether it is known at all what the checks call."""
+    words: frozenset[str] = frozenset()
+    """Names of programs, among other words."""
 
     def call(self, path: str) -> bool:
         """Say whether a path is what they call, or what that names."""
@@ -107,7 +114,9 @@ def calls_of(texts: Sequence[str]) -> Calls:
         frozenset(name for text in texts for name in _MODULE.findall(text)),
         frozenset(name for text in texts for name in CALLED_SCRIPT.findall(text)),
         any(_MAKES.search(text) for text in texts),
+        frozenset(_targets(texts, _TARGETS)) - frozenset(_targets(texts, _ALWAYS)),
         bool(texts),
+        frozenset(posixpath.basename(token) for token in tokens),
     )
 
 
@@ -173,6 +182,10 @@ def _names(text: str) -> list[str]:
                 if _SCRIPT.search(token) or (("/" in token or not at) and "." not in posixpath.basename(token)):
                     found[posixpath.normpath(token).lstrip("/")] = None
     return list(found)
+
+
+def _targets(texts: Sequence[str], pattern: re.Pattern[str]) -> Iterable[str]:
+    return (name for text in texts for names in pattern.findall(text) for name in names.split() if name[0] != "-")
 
 
 def _above(name: str) -> Iterable[str]:

@@ -5,15 +5,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from bot.projects.evidence.changes import text_of
-from bot.projects.evidence.languages import Language, language_of, masked
+from bot.projects.evidence.languages import Language, language_of, masked, meant
 
 _STRING = re.compile(r"""(["'`])((?:\\.|(?!\1)[^\\\n]){0,300})\1""")
 _EACH = re.compile(r"""[)`]\s*\(\s*(["'`])((?:\\.|(?!\1)[^\\\n]){0,300})\1""")
-_RETURN = re.compile(r"return(?: None|;| Ok\(\(\)\);?)?$")
+_RETURN = re.compile(
+    r"(?:if \(?(?:True|true|1)\)?\s*:?\s*)?return(?: (?:None|True|False|0|1|true|nil|null|undefined|Ok\(\(\)\)))?;?$"
+)
 _CLOSES = (")", "]", "}")
 _GOES_ON = ("{", ":", "(", "[", ",", "=>")
 _ABOVE = ("@", "#[")
 _LEAVES = re.compile(r"\s*return\b")
+LONGEST_LINE = 4_000
+"""Characters of a line that are read; a longer one was written by no person."""
 _MOST_TRIED = 40
 """Lines of what may fail, and of what takes the failure."""
 
@@ -59,12 +63,14 @@ class _Group:
     name: str
     indent: int
     skips: list[Line]
+    rows: range
+    has_tests: bool = False
 
 
 def read(path: str, data: bytes | None) -> Cases:
     """Read the tests of a file; none for files that hold none."""
     language = language_of(path)
-    text = text_of(data)
+    text = meant(path, text_of(data))
     return _Reader(language, text).read() if language is not None and text else Cases()
 
 
@@ -75,7 +81,7 @@ class _Reader:
         """Take a file's text."""
         self._language = language
         self._plain = text.split("\n")
-        self._code = masked(language, text).split("\n")
+        self._code = [line[:LONGEST_LINE] for line in masked(language, text).split("\n")]
         self._let: dict[int, bool] = {}
         self._asserting: dict[int, bool] = {}
 
@@ -83,7 +89,7 @@ class _Reader:
         """Find its tests."""
         tests: dict[str, Case] = {}
         taken: set[int] = set()
-        heads: set[int] = set()
+        known: list[_Group] = []
         groups: list[_Group] = []
         for at, code in enumerate(self._code):
             if at in taken or not code.strip():
@@ -100,15 +106,18 @@ class _Reader:
                 lines = range(first, self._end(at, indent) + 1)
                 name = self._language.join.join([*(group.name for group in groups), self._name(at, lines.stop)])
                 around = [skip for group in groups for skip in group.skips]
+                for group in groups:
+                    group.has_tests = True
                 # Of two that have one name, as overloads do, the later one is what counts.
                 tests[name] = self._case(name, lines, around)
                 taken.update(lines)
             elif named:
                 name = named.groupdict().get("name") or self._string(at)
                 skips = [self._line(row) for row in range(first, at + 1) if self._skips(row)]
-                groups.append(_Group(name, indent, skips))
-                heads.update(range(first, at + 1))
-        apart = taken | heads
+                groups.append(_Group(name, indent, skips, range(first, at + 1)))
+                known.append(groups[-1])
+        # A group whose tests are not found in it may hold any of the file's.
+        apart = taken.union(*(group.rows for group in known if group.has_tests or not group.skips))
         rest = [row for row in range(len(self._code)) if row not in apart]
         only = self._matching(self._language.only, range(len(self._code)))
         ends = self._matching(self._language.ends, range(len(self._code)))

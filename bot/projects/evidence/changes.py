@@ -7,6 +7,7 @@ Kind = Literal[
     "script",
     "configuration",
     "ci",
+    "elsewhere",
     "skip",
     "assertions",
     "removed",
@@ -20,6 +21,10 @@ _MOST_BYTES = 1 << 20
 _SHOWN = 80
 
 
+APART = frozenset[str]({"ci", "elsewhere"})
+"""Kinds of findings about checks that the harness does not run: CI's, and those that none of its commands leads to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A file before and after; None where it is not there."""
@@ -27,6 +32,8 @@ class Change:
     path: str
     before: bytes | None
     after: bytes | None
+    is_link: bool = False
+    """Whether it is a symbolic link afterwards, whose content is the path that it leads to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,8 @@ _INSTALLS = re.compile(r"\b(?:install|add|sync)\b")
 _WORD = re.compile(r"(\d+) ([a-z]+)")
 _MOST_DIGITS = 9
 _FAILURES = "it ended with 0, and printed a sum with failures"
-_SUMS = "it printed more sums than it made calls"
+_SUMS = "it printed more sums than its command names calls"
+_LONG = "it printed more than is read here"
 
 
 def counts(output: str, command: str, exit_code: int | None = None) -> Counts | None:
@@ -75,18 +76,27 @@ def counted(output: str, command: str, exit_code: int | None = None) -> tuple[Co
     failures = any(part.failed or part.errors for _, parts in found for part in parts)
     if exit_code == 0 and failures:
         return None, _FAILURES
-    if len(found) != 1:
-        return None, _SUMS if found else ""
-    runner, parts = found[0]
-    calls = _calls(runner, command)
-    if not runner.whole and len(parts) > calls:
+    return (_sum(found[0][1]), "") if (why := _doubt(text, command, named, found)) is None else (None, why)
+
+
+def _doubt(
+    text: str, command: str, named: Sequence[_Runner], found: Sequence[tuple[_Runner, list[Counts]]]
+) -> str | None:
+    """Say why sums are not to be believed, which may be in no words; None where nothing speaks against them."""
+    if not found:
+        return _LONG if _GAP.search(text) else ""
+    if any(not runner.whole and len(parts) > _calls(runner, command) for runner, parts in found):
         # A call sums up once; whatever else is printed, by a test or at the process's end, may as well be the last.
-        return None, _SUMS
-    is_one = len(named) == 1 and not runner.whole and not _SEVERAL.search(command)
-    if not is_one and (_GAP.search(text) or (len(parts) > 1 and not runner.whole and failures)):
-        # Behind a failure its test's own output is printed, which may hold sums of other things.
-        return None, ""
-    return _sum(parts), ""
+        return _SUMS
+    if len(found) > 1:
+        return "" if named else _SUMS
+    runner, parts = found[0]
+    is_all = bool(named) and not runner.whole and len(parts) == _calls(runner, command)
+    if not is_all and _GAP.search(text):
+        return _LONG
+    # Behind a failure its test's own output is printed, which may hold sums of other things.
+    is_nested = len(parts) > 1 and not runner.whole and any(part.failed or part.errors for part in parts)
+    return "" if is_nested else None
 
 
 def _calls(runner: _Runner, command: str) -> int:
@@ -180,7 +190,7 @@ def _of_unittest(runner: str, ran: int, said: str, bad: Sequence[tuple[str, str]
 
 
 _JEST = re.compile(
-    r"^Test Suites: (?P<suites>(?:\d+ \w+, )*\d+ total|\d+ of \d+ total)\n"
+    r"^Test Suites: (?P<suites>(?:\d+ \w+, )*(?:\d+ of )?\d+ total)\n"
     r"Tests: +(?P<tests>(?:\d+ \w+, )*\d+ total)$",
     re.MULTILINE,
 )
@@ -197,7 +207,7 @@ def _of_jest(tests: dict[str, int], suites: dict[str, int], broken: int) -> Coun
     return Counts("jest", tests["total"], tests.get("passed", 0), tests.get("failed", 0), skipped, errors)
 
 
-_BAR = r"\d+ \w+(?: \| \d+ \w+)*"
+_BAR = r"\d+ \w+(?: fail)?(?: \| \d+ \w+(?: fail)?)*"
 _VITEST = re.compile(
     rf"^ *Test Files  (?:no tests|{_BAR}(?: \(\d+\))?)\n *Tests  (?P<tests>no tests|{_BAR})(?: \((?P<all>\d+)\))?$",
     re.MULTILINE,
@@ -211,7 +221,7 @@ def _vitest(text: str) -> list[Counts]:
 
 
 def _of_vitest(number: dict[str, int], collected: int, errors: int) -> Counts:
-    skipped = number.get("skipped", 0) + number.get("todo", 0)
+    skipped = sum(number.get(word, 0) for word in ("skipped", "todo", "expected"))
     return Counts("vitest", collected, number.get("passed", 0), number.get("failed", 0), skipped, errors)
 
 
@@ -244,7 +254,9 @@ def _node(text: str) -> list[Counts]:
     ]
 
 
-_GO_PACKAGE = re.compile(r"^(ok|FAIL)\s+\S+\s+(\[(?:build|setup) failed\]|\(cached\)|\d+\.\d+s)([^\n]*)$", re.MULTILINE)
+_GO_PACKAGE = re.compile(
+    r"^(ok|FAIL)[ \t]+\S+[ \t]+(\[(?:build|setup) failed\]|\(cached\)|\d+\.\d+s)([^\n]*)$", re.MULTILINE
+)
 _GO_RUN = re.compile(r"^=== RUN +[^/\s]+$", re.MULTILINE)
 _GO_END = re.compile(r"--- (PASS|FAIL|SKIP): [^/\s]+ \(\d+\.\d+s\)$", re.MULTILINE)
 """Not at the line's begin: a test may have printed there. The names of subtests have a slash."""

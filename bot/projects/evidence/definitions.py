@@ -1,7 +1,7 @@
 """Files that say what a check is: scripts, configuration, CI; a further one is a row of `_DEFINITIONS`."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,11 +13,15 @@ from bot.projects.evidence.parts import (
     Parts,
     Reader,
     beside,
+    comes_along,
+    entry,
     hooks,
+    keys,
     matching,
     runners,
     scripts,
     sections,
+    tables,
     targets,
     whole,
 )
@@ -32,6 +36,8 @@ class _Definition:
     """What a part is, before its name."""
     new: bool = True
     """Whether it counts where it was not there before."""
+    along: Callable[[str, Parts], bool] = lambda _name, _before: False
+    """Whether a part of it does all the same, where `new` is false."""
 
 
 def _named(*names: str) -> re.Pattern[str]:
@@ -54,7 +60,7 @@ _DEFINITIONS: Sequence[_Definition] = (
         ),
         "ci", whole, "What CI runs", new=False,
     ),
-    _Definition(_named(r"package\.json"), "script", scripts, "The script", new=False),
+    _Definition(_named(r"package\.json"), "script", scripts, "The script", new=False, along=comes_along),
     _Definition(_named(r"package\.json"), "configuration", runners, "How tests are run by"),
     _Definition(_named(r"(?:GNU)?[mM]akefile", r"\.?[jJ]ustfile"), "script", targets, "The target", new=False),
     _Definition(
@@ -78,7 +84,7 @@ _DEFINITIONS: Sequence[_Definition] = (
     ),
     _Definition(
         _named(r"\.?pytest\.toml", r"tox\.toml"), "configuration",
-        sections(r"(?:tool\.)?pytest\b|env(?:_run_base|_pkg_base)?(?:\.|$)"), "The section",
+        tables(r"(?:tool\.)?pytest\b|env(?:_run_base|_pkg_base)?(?:\.|$)"), "The section",
     ),
     _Definition(
         _named(r"setup\.cfg"), "configuration",
@@ -87,20 +93,21 @@ _DEFINITIONS: Sequence[_Definition] = (
     ),
     _Definition(
         _named(r"pyproject\.toml"), "configuration",
-        sections(
+        tables(
             r"tool\.(?:pytest|coverage|tox|nox|ruff|mypy|pyright|basedpyright|pylint|flake8|poe|taskipy|importlinter"
-            r"|(?:pdm|hatch\S*)\.(?:scripts|envs))\b|project\.entry-points\.[\"']?pytest11"
+            r"|(?:pdm|hatch\S*)\.(?:scripts|envs))\b|project\.entry-points\.pytest11"
         ),
         "The section",
     ),
     _Definition(
         _named(r"Cargo\.toml"), "configuration",
-        sections(r"(?:test|lints|workspace\.lints|profile\.test)\b"), "The section",
+        tables(r"(?:test|lints|workspace\.lints|profile\.test)\b"), "The section",
     ),
     _Definition(
         _named(r"Cargo\.toml"), "configuration",
-        matching(r"^(?:auto(?:tests|benches|examples)|test|doctest|harness)\s*="), "What cargo tests",
+        keys(r"auto(?:tests|benches|examples)|test|doctest|harness|default-members"), "What cargo tests",
     ),
+    _Definition(_named(r"setup\.(?:py|cfg)"), "configuration", matching(r"\bpytest11\b"), "What pytest loads"),
     _Definition(_named(r"conftest\.py"), "configuration", hooks, "For all tests"),
     _Definition(
         _named(
@@ -141,10 +148,13 @@ _DEFINITIONS: Sequence[_Definition] = (
     _Definition(
         _named(r"pom\.xml", r"(?:build|settings)\.gradle(?:\.kts)?"), "configuration",
         matching(
-            r"skipTests|skipITs|test\.skip|[iI]gnoreFailures|testFailureIgnore|surefire|failsafe|<minimum>|useJUnit|xclude"
-            r"|enabled\s*=\s*false|onlyIf|-DskipTests|maven\.test"
+            r"skipTests|skipITs|test\.skip|[iI]gnoreFailures|testFailureIgnore|surefire|failsafe|<minimum>|useJUnit|xclude(?!\W*(?:group|module)\b)"
+            r"|[eE]nabled\s*[=(]\s*false|[iI]ncludeTestsMatching|actions\.clear|<skip>|<testSourceDirectory>|onlyIf|-DskipTests|maven\.test"
         ),
         "How tests are run", new=False,
+    ),
+    _Definition(
+        re.compile(r"_test\.go$"), "configuration", entry(r"func\b.*\bTestMain\b"), "How this package's tests are run",
     ),
     _Definition(
         re.compile(r"_test\.go$"), "skip", matching(r"^//(?:go:build| \+build)"), "When this file's tests are built",
@@ -183,6 +193,25 @@ _IGNORES: Sequence[tuple[re.Pattern[str], Kind, str]] = (
         "leaves tests out",
     ),
 )
+_TOOLS: Sequence[tuple[re.Pattern[str], frozenset[str]]] = tuple(
+    (re.compile(rf"(?:^|[/#]){where}"), frozenset(words.split()))
+    for where, words in (
+        (r"\.?ruff\.toml|tool\.ruff\b", "ruff pre-commit"),
+        (r"\.?mypy\.ini|(?:tool\.)?mypy\b", "mypy dmypy pre-commit"),
+        (r"pyrightconfig\.json|tool\.(?:based)?pyright\b", "pyright basedpyright pre-commit"),
+        (r"\.pylintrc|(?:tool\.)?pylint\b", "pylint pre-commit"),
+        (r"\.flake8|(?:tool\.)?(?:flake8|pycodestyle)\b", "flake8 pycodestyle pre-commit"),
+        (r"tool\.importlinter\b", "lint-imports pre-commit"),
+        (r"\.pre-commit-config\.ya?ml", "pre-commit prek"),
+        (r"\.eslint(?:rc|ignore)|eslint\.config", "eslint xo next pre-commit"),
+        (r"biome\.jsonc?", "biome"),
+        (r"\.golangci\.", "golangci-lint"),
+        (r"\.?clippy\.toml|(?:workspace\.)?lints\b", "clippy"),
+        (r"\.?codecov\.ya?ml", "codecov"),
+        (r"tsconfig[^/]*\.json", "tsc vue-tsc tsd tstyche"),
+    )
+)
+"""What only certain programs read: a file, or with `#` before it a section."""
 _NUMBER = re.compile(
     r"(?P<name>fail[-_]under|min(?:imum)?[-_]coverage|maxfail|branches|functions|lines|statements|minimum"
     r"|max-warnings|reruns|retries|retry)[\"']?\s*[=: >]\s*[\"']?(?P<value>\d{1,9}(?:\.\d{1,9})?)"
@@ -210,13 +239,25 @@ def redefined(change: Change, calls: Calls) -> Iterator[Finding]:
         before, after = definition.read(text_of(change.before)), definition.read(text_of(change.after))
         if change.after is None:
             if any(before.values()):
-                yield Finding(
-                    change.path, None, definition.kind, f"The file {shown(change.path)} is gone, which defined checks."
-                )
+                is_run = any(_is_run(change.path, definition.what, name, calls) for name in before)
+                words = f"The file {shown(change.path)} is gone, which defined checks."
+                yield Finding(change.path, None, definition.kind if is_run else "elsewhere", words)
             continue
         for name in [*before, *(name for name in after if name not in before)]:
-            if name in before or definition.new:
-                yield from _part(change.path, definition, name, before, after)
+            if name in before or definition.new or definition.along(name, before):
+                is_run = _is_run(change.path, definition.what, name, calls)
+                for finding in _part(change.path, definition, name, before, after):
+                    yield finding if is_run else replace(finding, kind="elsewhere")
+
+
+def _is_run(path: str, what: str, name: str, calls: Calls) -> bool:
+    """Say whether a command may lead to what reads this part of a file; so it is where nobody knows the commands."""
+    if not calls.known or calls.call(path):
+        return True
+    if what == _CHECKS:
+        return False
+    programs = [words for where, words in _TOOLS if where.search(f"{path}#{name}")]
+    return not programs or any(words & calls.words for words in programs)
 
 
 def _definitions(path: str, calls: Calls) -> Iterator[_Definition]:

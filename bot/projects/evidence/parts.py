@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 Lines = Sequence[tuple[int, str]]
@@ -27,9 +28,22 @@ _WORDS = re.compile(r"[\w./-]+")
 _MOST_HEADS = 20
 """Targets of one rule that are told apart."""
 _RUNNERS = ("jest", "vitest", "mocha", "ava", "nyc", "c8")
+_NAMES = r"pytest_\w+|collect_ignore\w*|pytestmark"
 _HOOK = re.compile(
-    r"^(?:async )?def (pytest_\w+)|^(collect_ignore\w*|pytest_plugins|pytestmark)\s*[=+]|^@.*\b(autouse)\s*=\s*True"
+    rf"(?:^|[;:]\s*)(?:(?:async )?def (?P<defined>pytest_\w+)"
+    rf"|(?:\w+\s*[,=]\s*)*(?P<bound>{_NAMES})\s*(?:[,:][^=]{{0,200}})?[+:]?=(?!=))"
 )
+"""What binds the name of a hook or of a list, alone or with others."""
+_IMPORTS = re.compile(r"\bfrom\b[^()]{0,300}?\bimport\b\s*(?P<names>\(?\s*\*|[\w\s,()]*)")
+_IMPORTED = re.compile(rf"\b(?:{_NAMES})|\*")
+_FOR_ALL = re.compile(r"\bautouse\s*=\s*(?!False\b)|\bspecname\s*=")
+_DEFINES = re.compile(r"(?:(?:async )?def|class)\b")
+_MOST_DOTS = 200
+"""In one line of TOML: reading a key takes the longer for each of its parts the more there are."""
+_DEEPEST = 20
+"""Tables in tables that are looked into."""
+_INSTALLS = frozenset({"preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare"})
+"""Scripts that run whenever the project is set up."""
 
 
 def whole(text: str) -> Parts:
@@ -62,17 +76,87 @@ def sections(pattern: str) -> Reader:
     return parts
 
 
+def tables(pattern: str) -> Reader:
+    """Take the tables of a TOML file whose names match, however they are written; all of what cannot be read."""
+    wanted = re.compile(pattern)
+
+    def parts(text: str) -> Parts:
+        if (settings := _settings(text)) is None:
+            return whole(text)
+        found: dict[str, list[tuple[int, str]]] = {}
+        for name, _, line in settings:
+            if wanted.match(name):
+                found.setdefault(name, []).append(line)
+        return found
+
+    return parts
+
+
+def keys(pattern: str) -> Reader:
+    """Take the keys of a TOML file that match, in whatever table; all of what cannot be read."""
+    wanted = re.compile(pattern)
+
+    def parts(text: str) -> Parts:
+        if (settings := _settings(text)) is None:
+            return whole(text)
+        return {"": [line for _, key, line in settings if wanted.fullmatch(key)]}
+
+    return parts
+
+
+def _settings(text: str) -> list[tuple[str, str, tuple[int, str]]] | None:
+    """Read a TOML file: of each value, and each item of a list, the table, the key and a line; None where it is broken.
+
+    The number is that of a line in which such a key stands; of several tables with one key, in their order.
+    """
+    lines = text.split("\n")
+    if any(line.count(".") > _MOST_DOTS for line in lines):
+        return None
+    try:
+        leaves = [*_below(tomllib.loads(text), ())]
+    except (ValueError, RecursionError):
+        return None
+    places: dict[str, list[int]] = {}
+    for number, raw in enumerate(lines, 1):
+        key, equals, _ = raw.partition("=")
+        if equals:
+            places.setdefault(key.rpartition(".")[2].strip(" \t\"'"), []).append(number)
+    left = {key: iter(numbers) for key, numbers in places.items()}
+    at: dict[tuple[str, str], int] = {}
+    for name, key, _ in leaves:
+        if (name, key) not in at:
+            at[name, key] = next(left.get(key, iter(())), places.get(key, [1])[-1])
+    return [(name, key, (at[name, key], f"{key} = {value}")) for name, key, value in leaves]
+
+
+def _below(table: Mapping[str, object], above: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+    for key, value in table.items():
+        if value in ([], {}):
+            yield ".".join(above), key, json.dumps(value)
+        for one in value if isinstance(value, list) else [value]:
+            if not isinstance(one, dict):
+                yield ".".join(above), key, json.dumps(one, ensure_ascii=False, default=str)
+            elif len(above) < _DEEPEST:
+                yield from _below(one, (*above, key))
+
+
 def scripts(text: str, called: Iterable[str] = ()) -> Parts:
     """Take the scripts of a `package.json` that check something or are called, and those that they call."""
     given = _package(text).get("scripts")
     known = {name: body for name, body in given.items() if isinstance(body, str)} if isinstance(given, dict) else {}
     found: set[str] = set()
-    fresh = {name for name in known if _CHECKS.search(name)} | (set(called) & known.keys())
+    fresh = {name for name in known if _CHECKS.search(name) or name in _INSTALLS} | (set(called) & known.keys())
     while fresh:
         found |= fresh
         around = {f"{when}{name}" for name in fresh for when in ("pre", "post")}
         fresh = ((around | set(CALLED_SCRIPT.findall(" ".join(known[name] for name in fresh)))) & known.keys()) - found
     return {name: [(_where(text, name), known[name].strip())] for name in sorted(found)}
+
+
+def comes_along(name: str, before: Parts) -> bool:
+    """Say whether a script that is new runs because of those that were there, before or behind one of them."""
+    around = re.fullmatch(r"(?:pre|post)(.+)", name)
+    return name in _INSTALLS or (around is not None and around[1] in before)
 
 
 def runners(text: str) -> Parts:
@@ -147,7 +231,10 @@ def goals(text: str, wanted: AbstractSet[str]) -> str:
     while fresh:
         found |= fresh
         fresh = (set(_WORDS.findall(" ".join(line for name in fresh for line in bodies[name]))) & bodies.keys()) - found
-    return "\n".join([*loose, *(line for name in sorted(found) for line in bodies[name])])
+    # As if each were called by itself: what has the name of a target keeps make from running it.
+    called = [f"make {name}" for name in sorted(found)]
+    always = [f".PHONY: {rest}" for rest in bodies.get(".PHONY", ())]
+    return "\n".join([*loose, *always, *called, *(line for name in sorted(found) for line in bodies[name])])
 
 
 def hooks(text: str) -> Parts:
@@ -155,23 +242,48 @@ def hooks(text: str) -> Parts:
     found: dict[str, list[tuple[int, str]]] = {}
     block: list[tuple[int, str]] = []
     raw = text.split("\n")
+    is_decorated = False
     for number, line in [*_lines(text), (0, "")]:
         starts = not number or not raw[number - 1].startswith((" ", "\t", ")", "]", "}"))
-        if starts and block and not block[-1][1].startswith("@"):
+        if starts and block and not (is_decorated and number):
             if name := _hook(block):
                 found.setdefault(name, []).extend(block)
             block = []
         block.append((number, line))
+        # A function belongs to the decorators above it, which may take several lines.
+        is_decorated = line.startswith("@") if len(block) == 1 else is_decorated and not _DEFINES.match(line)
     return found
 
 
 def _hook(block: Lines) -> str:
+    """Name what a block does to all tests; empty where that is nothing."""
     for _, line in block:
-        if found := _HOOK.match(line):
-            hook = next(group for group in found.groups() if group)
-            named = next((name[1] for _, text in block if (name := re.match(r"(?:async )?def (\w+)", text))), hook)
-            return named if hook == "autouse" else hook
-    return ""
+        if found := _HOOK.search(line):
+            return found["defined"] or found["bound"]
+    words = " ".join(line for _, line in block)
+    imported = (_IMPORTED.search(found["names"]) for found in _IMPORTS.finditer(words))
+    if one := next(filter(None, imported), None):
+        return one[0]
+    if not _FOR_ALL.search(words):
+        return ""
+    named = re.search(r"\bdef (\w+)", words) or re.search(r"(\w+)", words)
+    return named[1] if named else ""
+
+
+def entry(pattern: str) -> Reader:
+    """Take the functions whose heads match, to their closing brace."""
+    head = re.compile(pattern)
+
+    def parts(text: str) -> Parts:
+        raw, found, within = text.split("\n"), list[tuple[int, str]](), False
+        for number, line in _lines(text):
+            begins = head.match(raw[number - 1]) is not None
+            if begins or within:
+                found.append((number, line))
+                within = not raw[number - 1].startswith("}") and not (begins and line.endswith("}"))
+        return {"": found}
+
+    return parts
 
 
 def _lines(text: str) -> list[tuple[int, str]]:

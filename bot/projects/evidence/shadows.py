@@ -12,11 +12,40 @@ from bot.projects.evidence.changes import Change, Finding, shown, text_of
 _ANYWHERE = frozenset({"pytest", "_pytest", "unittest", "pluggy", "sitecustomize", "usercustomize"})
 """Modules that count in each folder from which Python is likely to import."""
 _RUNNERS = frozenset(
-    {"py", "coverage", "iniconfig", "xdist", "nose", "nose2", "tox", "nox", "pkg_resources", "setuptools"}
+    {
+        "py",
+        "coverage",
+        "iniconfig",
+        "xdist",
+        "nose",
+        "nose2",
+        "tox",
+        "nox",
+        "pkg_resources",
+        "setuptools",
+        "packaging",
+        "pygments",
+        "exceptiongroup",
+        "tomli",
+        "attr",
+        "attrs",
+        "hypothesis",
+        "execnet",
+        "colorama",
+        "typing_extensions",
+        "pytest_cov",
+        "pytest_asyncio",
+        "pytest_mock",
+    }
 )
-_MODULE = re.compile(r"^(?P<folder>(?:src/|lib/|tests?/)?)(?P<name>\w+)(?:\.pyc?|\.so|/__(?:init|main)__\.pyc?)$")
+_MODULE = re.compile(
+    r"^(?P<folder>(?:src/|lib/|tests?/)?)(?P<name>\w+)(?:\.pyc?|(?:\.[\w-]+){0,3}\.so|/__(?:init|main)__\.pyc?)$"
+)
+_PYTHON = re.compile(r"py|tox$|nox$|uvx?$|poetry$|pdm$|hatch$|coverage$|nose|django|manage\.py$|\S+\.py$")
+_OTHERS = frozenset({"go", "cargo", "mvn", "mvnw", "gradle", "gradlew", "npm", "npx", "node", "yarn", "pnpm", "bun"})
+"""Programs that run the tests of other languages."""
 _PLUGINS = re.compile(r"^[^/]+\.(?:egg|dist)-info/[^/]+$")
-_VARIABLES = re.compile(r"\bPYTEST_(?:ADDOPTS|PLUGINS|DISABLE_PLUGIN_AUTOLOAD)\b")
+_VARIABLES = re.compile(r"\bPYTEST_(?:ADDOPTS|PLUGINS|DISABLE_PLUGIN_AUTOLOAD)\b|\bpytest_plugins\s*[:+]?=")
 _MORE_VARIABLES = re.compile(
     r"\b(?:NODE_OPTIONS|GOFLAGS|MAKEFLAGS|BASH_ENV|MAVEN_ARGS|MAVEN_OPTS|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|CARGO_TARGET_\w+_RUNNER)\b"
 )
@@ -38,17 +67,22 @@ def shadows(change: Change, calls: Calls) -> Iterator[Finding]:
 
 def place_of(path: str, calls: Calls) -> str:
     """Say what a file takes the place of where it is new, as a part of a sentence; empty where it takes none."""
-    if posixpath.basename(path) in _MAKE and (calls.makes or not calls.known):
-        return "is read by make instead of a `Makefile` beside it"
-    if _PLUGINS.search(path):
-        return "can put plugins into what runs the tests"
+    makes = posixpath.basename(path) in _MAKE and (calls.makes or not calls.known)
+    by_name: list[tuple[object, str]] = [
+        (makes, "is read by make instead of a `Makefile` beside it"),
+        (path in calls.targets, "has the name of a target, which make does not run where there is such a file"),
+        (path.endswith(".pyc"), "is compiled code, which Python may take whatever its source says"),
+        (path.endswith("/go.mod"), "makes its folder another module, which `go test ./...` above it does not enter"),
+        ("node_modules" in path.split("/"), "takes the place of an installed package"),
+        (_PLUGINS.search(path), "can put plugins into what runs the tests"),
+    ]
     found = _MODULE.match(path)
-    if found is None:
-        return ""
-    name = found["name"]
-    if name in _ANYWHERE or (not found["folder"] and (name in _RUNNERS or name in sys.stdlib_module_names)):
-        return f"is imported instead of the module {shown(name)}, which what runs the tests may use"
-    return ""
+    if found is not None and not (calls.words & _OTHERS and not any(map(_PYTHON.match, calls.words))):
+        name = found["name"]
+        is_first = name in _ANYWHERE or (not found["folder"] and name in _RUNNERS | sys.stdlib_module_names)
+        words = f"is imported instead of the module {shown(name)}, which what runs the tests may use"
+        by_name.append((is_first, words))
+    return next((words for is_so, words in by_name if is_so), "")
 
 
 def steered(change: Change) -> Iterator[Finding]:

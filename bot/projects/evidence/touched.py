@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from bot.projects.evidence.called import calls_of, within
-from bot.projects.evidence.changes import Change, Finding, is_read, text_of
+from bot.projects.evidence.called import Calls, calls_of, within
+from bot.projects.evidence.cases import LONGEST_LINE
+from bot.projects.evidence.changes import Change, Finding, is_read, shown, text_of
 from bot.projects.evidence.definitions import defines, redefined
 from bot.projects.evidence.languages import language_of
 from bot.projects.evidence.shadows import place_of, shadows, steered
@@ -15,6 +16,14 @@ _SNAPSHOT = re.compile(r"\.(?:snap|ambr|golden|approved\.\w+)$|(?:^|/)(?:__snaps
 _MANY_SNAPSHOTS = 5
 """Files of snapshots in one change that a reviewer hardly reads each."""
 _MANY_LINES = 60
+_COOKIE = re.compile(r"[ \t\f]*#.{0,200}?coding[:=][ \t]*(?P<name>[-\w.]{1,80})")
+_HIDDEN = re.compile(r"\\u+000[aAdD]")
+_PLAIN = re.compile(
+    r"utf[-_]?8(?:[-_]sig)?|(?:us[-_])?ascii|latin[-_]?1|iso[-_]8859[-_]1|(?:windows|cp)[-_]?125\d", re.IGNORECASE
+)
+"""Encodings in which ASCII is what it looks like."""
+TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "testdata", "fixtures", "e2e"})
+"""Folders that hold nothing but tests and what they need."""
 
 
 def touched(changes: Sequence[Change], commands: Sequence[str] = ()) -> list[Finding]:
@@ -30,7 +39,8 @@ def touched(changes: Sequence[Change], commands: Sequence[str] = ()) -> list[Fin
     found += Compared(changes).findings()
     found += [finding for change in changes for finding in steered(change)]
     found += _snapshots(changes)
-    found += filter(None, map(_unread, changes))
+    found += [finding for change in changes for finding in _unread(change)]
+    found += [finding for change in changes for finding in _linked(change, calls)]
     return sorted(set(found), key=lambda one: (one.path, one.line or 0, one.kind, one.words))
 
 
@@ -77,14 +87,41 @@ def changed_tests(changes: Sequence[Change]) -> list[str]:
     )
 
 
-def _unread(change: Change) -> Finding | None:
+def _unread(change: Change) -> Iterator[Finding]:
     """Say so where a file would have had to be compared and could not be."""
-    readable = is_read(change.before) and is_read(change.after)
-    if readable or change.before == change.after or not (language_of(change.path) or defines(change.path)):
-        return None
-    return Finding(
-        change.path, None, "unread", "The file is binary or too long to be compared here: look at what changed."
-    )
+    if change.before == change.after or not (language_of(change.path) or defines(change.path)):
+        return
+    if not (is_read(change.before) and is_read(change.after)):
+        words = "The file is binary or too long to be compared here: look at what changed."
+        yield Finding(change.path, None, "unread", words)
+        return
+    had = {line for line in text_of(change.before).split("\n") if len(line) > LONGEST_LINE}
+    lines = enumerate(text_of(change.after).split("\n"), 1)
+    if number := next((at for at, line in lines if len(line) > LONGEST_LINE and line not in had), None):
+        words = "The line is too long to be compared here: look at what is behind its begin."
+        yield Finding(change.path, number, "unread", words)
+    if (
+        change.path.endswith(".java")
+        and _HIDDEN.search(text_of(change.after))
+        and not _HIDDEN.search(text_of(change.before))
+    ):
+        words = "An escape in the file ends a line: what looks like a comment may go on as code."
+        yield Finding(change.path, None, "unread", words)
+    head = text_of(change.after).split("\n", 2)[:2]
+    cookie = next(filter(None, map(_COOKIE.match, head)), None) if change.path.endswith(".py") else None
+    if cookie is not None and not _PLAIN.fullmatch(cookie["name"]):
+        words = f"The file is written in {shown(cookie['name'])}: Python reads something else than what stands there."
+        yield Finding(change.path, 1, "unread", words)
+
+
+def _linked(change: Change, calls: Calls) -> Iterator[Finding]:
+    """Name links where tests or what defines checks is looked for: what they lead to is not compared."""
+    if not change.is_link or change.before == change.after:
+        return
+    path, tests = change.path, {*change.path.lower().split("/")} & TEST_FOLDERS
+    if tests or language_of(path) or defines(path) or calls.call(path) or place_of(path, calls):
+        words = f"The file is a link to {shown(text_of(change.after))} now, and what is there counts in its place."
+        yield Finding(path, None, "configuration", words)
 
 
 def _named(place: Place) -> str:

@@ -103,7 +103,9 @@ class Compared:
             for line in after.only:
                 had[_key(line)] -= 1
                 if had[_key(line)] < 0:
-                    yield Finding(path, line.number, "skip", f"{shown(line.text)} keeps all other tests from running.")
+                    yield Finding(
+                        path, line.number, "skip", f"{shown(line.text)} can keep all other tests from running."
+                    )
 
     def _ending(self) -> Iterator[Finding]:
         had = Counter(line.text for before in self._before.values() for line in before.ends)

@@ -2,8 +2,10 @@
 
 import pytest
 
-from bot.agent.gate import always, lifts
+from bot.agent.gate import Gate, always, lifts
 from bot.agent.policy import Surroundings, load
+from bot.settings.resolve import resolve
+from bot.settings.server import ServerSettings
 
 DEFAULT = {"default": load()["default"]}
 
@@ -27,6 +29,15 @@ def lifted(pattern: str, command: str) -> bool:
 def test_no_pattern_lifts_what_is_asked_about_call_by_call(pattern: str, command: str) -> None:
     """Protected files and mass deletion need the very call."""
     assert not lifted(pattern, command)
+
+
+def test_no_pattern_lifts_it_under_strict_either() -> None:
+    """The stricter policy is not the looser one."""
+    applies = resolve(ServerSettings(policy="strict"), None).policy
+    policies = Gate.of(load(), applies, "landlock", "/agent").policies
+    for pattern, command, lifted_ in (("rm", "rm -rf .", False), ("tee", "tee AGENTS.md", False), ("rm", "rm a", True)):
+        rules = [always("run", pattern)]
+        assert lifts(rules, "run", {"command": command}, Surroundings(), policies) is lifted_
 
 
 @pytest.mark.parametrize(("pattern", "command"), [("rm build", "rm build -rf"), ("git push", "git push origin main")])

@@ -215,6 +215,25 @@ curl http://localhost
 npm test
 npm exec -- sh -c 'rm x'
 gitevil status
+\ #;touch x
+bash -c -- '-x; rm x' ls
+sh -c - '-x; rm x' ls
+bash -norc x ls
+bash -restricted ls
+bash -rcfile -c ls
+eval ls *
+sh -c *
+echo 'x; rm x' | xargs -I X sh -c 'echo X'
+echo rm x | xargs -I ls sh -c ls
+echo x | xargs -i sh -c 'echo {}'
+xargs --replace rm true x
+xargs -I $X sh -c ls
+timeout * ls
+nice -n * ls
+printf %n PATH; ls
+printf '%-5ln' PATH
+cd sub && git status
+cd sub; git stash list
 """.strip().splitlines()
 UNSEEN = [
     "l\u0455",
@@ -320,6 +339,26 @@ def test_default_asks_only_about_what_people_decide(command: str, verdict: Verdi
         'rm -rf "$PWD"/*',
         "rm -rf $(pwd)",
         "echo x > $PWD/.github/x",
+        "\\ #;git push",
+        "bash -o pipefail -c 'git push'",
+        "bash -euo pipefail -c 'git push'",
+        "bash -co pipefail 'git push'",
+        "bash +x -O extglob -c 'git push'",
+        "bash --norc -c -e -- 'git push'",
+        "eval -- git push *",
+        "xargs --replace git push x",
+        "xargs -I{} cp {} AGENTS.md",
+        "xargs -i cp {} AGENTS.md",
+        "git rm -rf ':/'",
+        "git rm -r ':(top)'",
+        "rm -rf **",
+        "pnpm -r publish",
+        "python -m twine upload x",
+        "git lfs push x",
+        "find .github -delete",
+        "git checkout main -- .github",
+        "cd -- .github; echo x > y",
+        "pushd .github && echo x > y",
     ],
 )
 def test_other_ways_to_write_the_same_are_seen(command: str) -> None:
@@ -352,6 +391,8 @@ def test_without_a_sandbox_of_the_least_strength_nothing_is_allowed_for_its_sake
         ("move", {"path": "a", "target": "CODEOWNERS"}, "ask"),
         ("apply_patch", {"patch": "*** Begin Patch\n*** Delete File: sub/AGENTS.md\n*** End Patch"}, "ask"),
         ("apply_patch", {"patch": "*** Update File: a\n*** Move to: .github/b\n"}, "ask"),
+        ("apply_patch", {"patch": "*** Begin Patch\n *** Delete File: AGENTS.md\n*** End Patch"}, "ask"),
+        ("apply_patch", {"patch": "*** Update File: a\n\t\r*** Move to: .github/b\n"}, "ask"),
         ("apply_patch", {"patch": "*** Update File: a\n"}, "allow"),
         ("edit", {"path": 5}, "allow"),
         ("checks", {}, "allow"),
@@ -405,6 +446,15 @@ def test_a_rule_that_allows_paths_allows_no_others() -> None:
     for policies, mixed, inside in ((allowing, "ask", "allow"), (denying, "deny", "deny")):
         assert judge(policies, "move", {"path": "docs/a", "target": "b"}).verdict == mixed
         assert judge(policies, "move", {"path": "docs/a", "target": "docs/b"}).verdict == inside
+
+
+def test_a_folder_counts_as_what_is_in_it() -> None:
+    """Whoever deletes or moves it touches all of that; allowed is only what is named."""
+    denying = own("{tool: run, command: [[rm, mv]], path: 'data/**', verdict: deny, why: x}")
+    allowing = own("{tool: write, path: 'data/**', verdict: allow, why: x}", otherwise="ask")
+    for command, verdict in (("rm -rf data", "deny"), ("mv ./data/ x", "deny"), ("rm -rf database", "allow")):
+        assert judge(denying, "run", {"command": command}).verdict == verdict
+    assert judge(allowing, "write", {"path": "data"}).verdict == "ask"
 
 
 PARTS = [

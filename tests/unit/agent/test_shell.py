@@ -16,7 +16,7 @@ PIECES += ["|", "(", ")", "<", ">", "2", "é", "*", "?", "[", "]", "`", "..", "$
 """What words are made of, and what ends them."""
 SCRIPTS = ["p a", "q b", "r", " ", "\n", ";", "&&", "||", "|", "(", ")", "{ ", " ;}", "'", '"', "\\", "#", "! ", ">f "]
 SCRIPTS += ["2>&1", "<<'E'\n", "\nE\n", "<<E\n", "x=1 ", "x=1;", "if p;then ", "fi", "&", "command ", "env ", "`", "$("]
-SCRIPTS += ["timeout 1 ", "eval ", "<&- ", ">&2", "\\\n", "c", " -"]
+SCRIPTS += ["timeout 1 ", "eval ", "<&- ", ">&2", "\\\n", "c", " -", "\\ ", "\\\t"]
 """What scripts are made of; `p`, `q` and `r` are functions that tell how they were called."""
 
 
@@ -45,6 +45,7 @@ def only(text: str) -> Command:
         ("echo a#b # rm c", ("echo", "a#b")),
         ("ls \\\n -l", ("ls", "-l")),
         ("find . -name {} -print", ("find", ".", "-name", "{}", "-print")),
+        ("a -I{} {}/b", ("a", "-I{}", "{}/b")),
         ("ls > a b c", ("ls", "b", "c")),
         ("cat <<'E' -n\n$(rm a)\nE", ("cat", "-n")),
     ],

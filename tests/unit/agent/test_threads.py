@@ -81,7 +81,9 @@ def test_what_is_left_out_is_named() -> None:
 
 def test_answers_are_asked_for_where_a_writer_asks() -> None:
     """And there alone; who plans answers nothing."""
-    assert "answer_thread" in threads_told(TASK, 8, [THREAD])
+    other, answered = replace(THREAD, name="T2"), [MARIA, Said("", writes=False, text="Done.", ours=True)]
+    last = [replace(THREAD, name=name, said=answered, reopened=name == "T4") for name in ("T3", "T4")]
+    assert "Answer T1, T2, T4 with `answer_thread`" in threads_told(TASK, 8, [THREAD, other, *last])
     assert "answer_thread" not in threads_told(TASK, 8, [replace(THREAD, said=[by("stranger")])])
     assert "answer_thread" not in threads_told(TASK, 8, [THREAD], answers=False)
     assert threads_told(TASK, 8, []) == ""

@@ -65,6 +65,18 @@ async def test_where_nobody_can_be_asked_the_answer_is_no(mode: Mode, monkeypatc
     assert inner.called == []
 
 
+async def test_what_the_policy_asks_about_is_refused_for_its_reason_where_nobody_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is not what was chosen at the start that keeps the call from being made."""
+    with open(os.devnull) as nothing:  # noqa: ASYNC230, PTH123 - the closed door itself
+        monkeypatch.setattr(sys, "stdin", nothing)
+        approval = Approval("all", Screen(as_json=False))
+        why_not = await approval.permits("run", '{"command": "git push"}', "it pushes")
+    assert "(it pushes)" in why_not
+    assert "--approve" not in why_not
+
+
 @pytest.mark.parametrize(
     ("typed", "allowed", "text"),
     [

@@ -1,12 +1,14 @@
 """What a trigger asks for, and who may ask."""
 
+from collections.abc import Callable
+
 import pytest
 
 from bot.commands.interpret import interpret
 from bot.commands.permissions import allowed, check
 from bot.domain.command import Command, Fix, Help, Status, Stop
 from bot.domain.refs import Actor, RepositoryRef, ThreadRef
-from bot.domain.trigger import Closed, Commented, Labelled, Pushed, Trigger, TriggerContext, Unlabelled
+from bot.domain.trigger import Closed, Commented, Labelled, Pushed, Reviewed, Trigger, TriggerContext, Unlabelled
 from bot.errors import CommandError, NotAllowed
 from bot.github.base import Permission
 
@@ -23,6 +25,11 @@ def context(actor: Actor | None = ADA) -> TriggerContext:
 def said(text: str, actor: Actor | None = ADA, *, via_app: bool = False) -> Commented:
     """Make a comment."""
     return Commented(context(actor), 33, text, via_app)
+
+
+def reviewed(text: str) -> Reviewed:
+    """Make a review."""
+    return Reviewed(context(), 34, "COMMENTED", text, "c0ffee", via_app=False)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +59,13 @@ def said(text: str, actor: Actor | None = ADA, *, via_app: bool = False) -> Comm
 def test_what_is_asked(trigger: Trigger, command: Command | None) -> None:
     """Bots and Apps start nothing (S21, S22); whoever ends something ends it."""
     assert interpret(trigger, label="agent", word="/agent") == command
+
+
+@pytest.mark.parametrize("made", [said, reviewed])
+def test_our_name_is_another_word(made: Callable[[str], Trigger]) -> None:
+    """Wherever a command may stand, and before what a review says without one."""
+    assert interpret(made("@wright fix it"), label="agent", word="/agent", alias="@wright") == Fix("it")
+    assert interpret(made("@wright fix it"), label="agent", word="/agent") != Fix("it")
 
 
 def test_a_person_hears_of_a_typo() -> None:

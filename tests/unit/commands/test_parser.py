@@ -143,7 +143,7 @@ def test_the_text_is_the_rest(words: str) -> None:
 
 def test_each_command_of_the_catalogue_is_known() -> None:
     """And its usage parses."""
-    needed = {"approve": "1a2b3c4d", "budget": "2", "model": "openai:x"}
+    needed = {"approve": "1a2b3c4d", "budget": "2", "model": "openai:x", "retry": "", "update": "", "check": ""}
     found: list[Command | None] = [
         parse(f"/agent {entry.name} {needed.get(entry.name, 'Yes.')}") for entry in catalogue.CATALOGUE
     ]

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from bot.domain.changes import LARGEST_FILE, MOST_FILES, WAITS, FileChange, Finding, judge, leaves
@@ -40,6 +42,13 @@ def kinds(*changes: FileChange, there: int = 100, workflows: tuple[str, ...] = (
         "web/.clinerules/a.md",
         ".cursorrules",
         "web/copilot-instructions.md",
+        ".gemini/settings.json",
+        "web/.roo/rules/a.md",
+        ".clinerules-code",
+        ".vscode/mcp.json",
+        "opencode.json",
+        ".lfsconfig",
+        ".forgejo/workflows/x.yml",
     ],
 )
 def test_what_decides_about_others_waits(path: str) -> None:
@@ -90,6 +99,17 @@ def test_a_link_that_stays_does_not(path: str, target: str) -> None:
     assert kinds(FileChange(path, 0, LINK, len(target), target)) == []
 
 
+@pytest.mark.parametrize(
+    ("path", "waits"),
+    [("docs/ai.md", True), (".ai/skills/x", True), ("web/ai.md", True), ("docs/ai.md.bak", False), ("a", False)],
+)
+def test_what_stands_behind_a_protected_name_waits(path: str, *, waits: bool) -> None:
+    """A link with that name may lead anywhere in the repository."""
+    links = {"CLAUDE.md": "docs/ai.md", ".claude": ".ai", "web/AGENTS.md": "./ai.md", "b": "a", ".github/x": "../.."}
+    found = judge([changed(path)], 100, links=links)
+    assert [one.kind for one in found] == (["protected"] if waits else [])
+
+
 def test_many_deletions_wait() -> None:
     """More than a fifth of all files; what moved is not gone, and one alone may always go."""
     assert kinds(*(gone(f"f{number}") for number in range(3)), there=10) == ["deletions"]
@@ -112,6 +132,29 @@ def test_many_deletions_wait() -> None:
     assert (finding.paths, finding.of) == (["a", "b"], 4)
 
 
+@pytest.mark.parametrize(
+    "after", [{"after": LINK, "size": 6, "target": "README"}, {"after": FILE, "size": 1}, {"after": SCRIPT, "size": 5}]
+)
+def test_what_replaces_files_by_next_to_nothing_deletes_them(after: dict[str, object]) -> None:
+    """A link to elsewhere, or a blank line; a link where the file was moved away from deletes nothing."""
+    made = [replace(FileChange(f"f{n}", FILE, FILE, was_size=100), sha="x", was=f"{n}", **after) for n in range(3)]  # type: ignore[arg-type]  # as the dictionary says
+    assert "deletions" in kinds(*made, there=10)
+    assert "deletions" not in kinds(*made, there=20)
+    moved = [FileChange(f"g{n}", 0, FILE, 100, sha=f"{n}") for n in range(3)]
+    assert ("deletions" in kinds(*made, *moved, there=10)) is (after["after"] != LINK)
+    assert kinds(*(replace(one, size=6, after=FILE) for one in made), there=10) == []
+
+
+def test_deletions_that_come_bit_by_bit_wait_too() -> None:
+    """Of all that the task did; where this change deletes nothing, or one file, it is none of them."""
+    whole = [gone(f"f{number}") for number in range(21)], 100
+    two = [gone("f19"), gone("f20")]
+    assert judge(two, 81, whole=whole) == [Finding("deletions", [one.path for one in whole[0]], 100)]
+    assert judge(two, 81, whole=(whole[0][:20], 100)) == []
+    assert judge(two[:1], 81, whole=whole) == []
+    assert judge([added("a")], 81, whole=whole) == []
+
+
 @pytest.mark.parametrize(("before", "after"), [(0, MODULE), (MODULE, 0), (MODULE, MODULE), (FILE, MODULE)])
 def test_a_submodule_that_moves_comes_or_goes_waits(before: int, after: int) -> None:
     """What is in it nobody sees in the change."""
@@ -127,6 +170,9 @@ def test_large_changes_wait() -> None:
     )
     assert kinds(*(added(f"f{number}") for number in range(MOST_FILES + 1))) == ["size"]
     assert kinds(*(added(f"f{number}") for number in range(MOST_FILES))) == []
+    # A fifth of a large repository is many files.
+    deleted = [gone(f"f{number}") for number in range(MOST_FILES + 1)]
+    assert judge(deleted, 10_000) == [Finding("size", sorted(one.path for one in deleted))]
 
 
 @pytest.mark.parametrize(
@@ -142,6 +188,16 @@ def test_large_changes_wait() -> None:
         (changed(".circleci/config.yml"), "ci"),
         (changed("scripts/test.sh"), "ci"),
         (changed("Makefile"), "ci"),
+        (changed("ci/setup/index.js"), "ci"),
+        (changed("ci/setup/lib/deep.js"), "ci"),
+        (changed("scripts/a.sh"), "ci"),
+        (changed("scripts/b.sh"), "ci"),
+        (changed("scripts/c.sh"), "ci"),
+        (changed(".drone.yml"), "ci"),
+        (changed("Jenkinsfile.prod"), "ci"),
+        (changed("Dockerfile-prod"), "image"),
+        (changed("docker-bake.hcl"), "image"),
+        (changed("pylock.toml"), "lock"),
         (FileChange("a.sh", FILE, SCRIPT, 1), "mode"),
         (FileChange("a.sh", SCRIPT, FILE, 1), "mode"),
         (FileChange("a", FILE, LINK, 1, "b"), "mode"),
@@ -150,7 +206,11 @@ def test_large_changes_wait() -> None:
 )
 def test_what_is_pushed_and_marked(change: FileChange, kind: str) -> None:
     """Lock files, images, what the workflows call, and other modes wait for nobody."""
-    workflows = ("steps:\n- run: ./scripts/test.sh --fast\n- run: make check\n",)
+    workflows = (
+        "steps:\n- run: ./scripts/test.sh --fast\n- run: make check\n- uses: ./ci/setup\n",
+        '- run: $GITHUB_WORKSPACE/scripts/a.sh\n- run: "${GITHUB_WORKSPACE}"/scripts/c.sh\n',
+        "- run: ${{ github.workspace }}/scripts/b.sh\n",
+    )
     assert kinds(change, workflows=workflows) == [kind]
     assert kind not in WAITS
 

@@ -133,6 +133,7 @@ async def test_everything_that_is_said_of_a_commit_is_one_list(world: World, git
     lint = hub.create_app(world.ada, "Lint Co")
     hub.create_check_run(repository, lint, "style", sha, {"conclusion": "timed_out", "title": "3 findings"})
     hub.create_check_run(repository, lint, "old", sha, {"status": "queued"})
+    hub.create_check_run(repository, lint, "lost", sha, {"conclusion": "stale"})
     for state in ("pending", "error"):
         hub.set_status(
             repository, world.ada, sha, state, context="deploy", description="No room", target_url="https://d"
@@ -141,16 +142,18 @@ async def test_everything_that_is_said_of_a_commit_is_one_list(world: World, git
         hub.set_status(repository, world.ada, sha, "success", context=f"z{number:03}")
         hub.create_check_run(repository, lint, f"y{number:03}", sha, {"conclusion": "neutral"})
     found = await github.ci_status(world.ref, sha)
-    assert len(found) == 245
+    assert len(found) == 246
     shown = [(c.name, c.app, c.state, c.note, c.job_id, c.ours) for c in found if c.name[0] not in "yz"]
     assert shown == [
         ("deploy", "", "failure", "No room", None, False),
         ("issuewright", "issuewright", "in_progress", "Working", None, True),
+        ("lost", "lint-co", "cancelled", "", None, False),
         ("old", "lint-co", "queued", "", None, False),
         ("style", "lint-co", "timed_out", "3 findings", None, False),
         ("test", "github-actions", "failure", "", job.id, False),
     ]
-    assert [check.name for check in found if check.is_red] == ["deploy", "style", "test"]
+    assert [check.name for check in found if check.is_red] == ["deploy", "lost", "style", "test"]
+    assert [check.name for check in found if check.has_failed] == ["deploy", "style", "test"]
     assert await github.ci_status(world.ref, "topic") == found
     assert await github.ci_status(world.ref, "main") == []
 

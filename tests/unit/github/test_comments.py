@@ -130,6 +130,16 @@ POSTED: dict[str, Callable[[], str]] = {
         model="anthropic:x",
         word="/agent",
     ),
+    "thread_beside": lambda: rounds.answer(
+        rounds.AnswerView(ThreadAnswer("T1", "Done.", done=True), None, "a.py", changed=False, beside="agent/`7`|x"),
+        model="anthropic:x",
+        word="/agent",
+    ),
+    "thread_more": lambda: rounds.answer(
+        rounds.AnswerView(ThreadAnswer("T1", "Done.", done=True), "a" * 40, "a.py", changed=True, more=True),
+        model="anthropic:x",
+        word="/agent",
+    ),
     "thread_silent": lambda: rounds.answer(_SILENT, model="anthropic:x", word="/agent"),
     "round": lambda: rounds.review(rounds.RoundView([("a", _SILENT)] * 3, ["a"] * 2)),
     "round_left": lambda: rounds.review(rounds.RoundView([("a", _SILENT)], [], left=12)),
@@ -289,7 +299,7 @@ POSTED: dict[str, Callable[[], str]] = {
     "refused": lambda: "\n\n".join(
         [
             comments.fork_refused("/agent"),
-            comments.thread_closed("/agent"),
+            comments.thread_closed(),
             comments.unknown_actor(),
             comments.no_default_branch(),
         ]

@@ -116,3 +116,59 @@ def test_other_files_than_the_checked_ones_are_said() -> None:
     assert "**The commit `cccccccc` holds other files than those they ran on.**" in section(replace(VIEW, tree=""))
     assert "`cccccccc`, whose tree is `dddddddd`" in section(VIEW)
     assert (read_block(block(replace(VIEW, tree=""))) or {})["tree"] == ""
+
+
+@pytest.mark.parametrize(
+    ("counted", "shown"),
+    [
+        (Counted("tests", 3, 2, 0, 1), "2 passed, 1 skipped"),
+        (Counted("tests", None, 2, 1, 0), "2 passed, 1 failed"),
+        # Nobody ran the rest, as with `-x`, or which of them passed is not told.
+        (Counted("tests", 10, 3, 1, 0), "3 passed, 1 failed, 10 found"),
+        (Counted("tests", 4, None, 2, 0), "2 failed, 4 found"),
+        (Counted("packages", 3, 2, 1, 0), "2 passed, 1 failed packages"),
+        (Counted("tests", 0, None, 0, 0), "0 found"),
+    ],
+)
+def test_tests_that_were_found_and_not_run_are_told(counted: Counted, shown: str) -> None:
+    """What passed, failed and was skipped says all of it, or how many there were stands beside it."""
+    assert str(counted) == shown
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (Counted("tests", 4, 3, 1, 0), Counted("tests", 4, 3, 0, 1), "ran fewer tests than before: 3 instead of 4"),
+        (Counted("tests", 1, 0, 1, 0), Counted("tests", 0, 0, 0, 0), "ran fewer tests than before: 0 instead of 1"),
+        (Counted("tests", 12, 12), None, "how many tests it ran is not known any more; before it was 12"),
+        (Counted("tests", 2, 2), Counted("packages", 2, 2), "not known any more; before it was 2"),
+        (Counted("tests", 2, 1, 1, 0), Counted("tests", 3, 2, 0, 1), ""),
+        (None, Counted("tests", 0, 0), ""),
+    ],
+)
+def test_fewer_tests_are_told(before: Counted | None, after: Counted | None, told: str) -> None:
+    """Whatever took them away, where the check ends well all the same."""
+    row = CheckRow("tests", "make test", CheckResult(1, 1.0, tests=before), CheckResult(0, 1.0, TREE, after))
+    view = replace(VIEW, checks=[row])
+    shown = section(view)
+    assert told in shown
+    assert ("**`tests` ends well, but" in shown) == bool(told)
+    assert ("with fewer tests than before" in evidence_check(view, "t").title) == bool(told)
+    failed = replace(view, checks=[replace(row, after=CheckResult(1, 1.0, TREE, after))])
+    assert "ends well" not in section(failed)
+
+
+def test_checks_that_were_not_run_here_are_told_apart() -> None:
+    """What they became takes nothing from the table, and is no word in the title."""
+    apart = FindingRow("ci.yml", 2, "What CI runs has changed.", apart=True)
+    check = evidence_check(replace(VIEW, findings=[apart]), "a" * 32)
+    assert check.title == "1 of 1 checks pass"
+    assert "It changes checks that were not run here:\n\n- `ci.yml` line 2: What CI runs has changed." in check.summary
+    assert "weakens" not in check.summary
+    both = section(replace(VIEW, findings=[apart, FindingRow("a", 1, "It is gone.")]))
+    assert (
+        both.index("weakens or redefines")
+        < both.index("It is gone.")
+        < both.index("not run here")
+        < both.index("ci.yml")
+    )

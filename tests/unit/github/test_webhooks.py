@@ -185,7 +185,7 @@ def test_every_example_of_a_review_becomes_its_trigger() -> None:
             assert (made.comment_id, made.thread_root_id, made.text) == (said["id"], said["id"], said["body"])
             assert (made.review_id, made.path) == (said["pull_request_review_id"], said["path"])
             assert (made.line, made.via_app) == (said.get("line"), False)
-            assert made.at == datetime.fromisoformat(said["created_at"])
+            assert made.at == datetime.fromisoformat(said["updated_at"])
         elif kind[1] == "edited" and event in ("issue_comment", "pull_request_review_comment"):
             assert isinstance(made, Edited)
             assert (made.comment_id, made.text) == (example["comment"]["id"], example["comment"]["body"])
@@ -409,14 +409,14 @@ def pushed(sha: str | None = "c0ffee", **more: Any) -> dict[str, Any]:
 
 
 def test_a_push_to_a_pull_request_tells_where_it_stands() -> None:
-    """The head is in its key: the same push delivered twice is one happening, and another push is another."""
+    """The same one delivered twice is one happening; another one is another, also where it moves the branch back."""
     made = trigger("pull_request", pushed(before="beef", after="c0ffee"))
     assert isinstance(made, Pushed)
-    assert (made.head_sha, made.before, made.context.event_key) == ("c0ffee", "beef", "push:5:8:c0ffee")
+    assert (made.head_sha, made.before, made.context.event_key) == ("c0ffee", "beef", "push:5:8::c0ffee")
     assert (made.context.thread.number, made.context.thread.kind) == (8, "pull")
     later = trigger("pull_request", pushed("decaf", pull_request=PULL | {"head": {"sha": "decaf"}, "updated_at": "2"}))
     assert isinstance(later, Pushed)
-    assert (later.before, later.context.event_key) == ("", "push:5:8:decaf")
+    assert (later.before, later.context.event_key) == ("", "push:5:8:2:decaf")
 
 
 def test_a_push_without_a_head_or_of_ours_is_no_trigger() -> None:

@@ -53,10 +53,10 @@ def test_each_ecosystem_is_told(project: Checked) -> None:
         ({"package.json": json.dumps({"scripts": {"lint": "x"}}), "pnpm-lock.yaml": ""}, ["pnpm run lint"]),
         ({"package.json": json.dumps({"scripts": {"lint": "x"}}), "yarn.lock": ""}, ["yarn run lint"]),
         ({"Cargo.toml": "[lints.clippy]\nall = 'warn'\n"}, ["cargo build", "cargo clippy", "cargo test"]),
-        ({"pom.xml": ""}, ["mvn --batch-mode --quiet test-compile", "mvn --batch-mode --quiet test"]),
+        ({"pom.xml": ""}, ["mvn --batch-mode --quiet test-compile", "mvn --batch-mode --no-transfer-progress test"]),
         (
             {"pom.xml": "", "mvnw": ""},
-            ["sh ./mvnw --batch-mode --quiet test-compile", "sh ./mvnw --batch-mode --quiet test"],
+            ["sh ./mvnw --batch-mode --quiet test-compile", "sh ./mvnw --batch-mode --no-transfer-progress test"],
         ),
         ({"build.gradle.kts": "", "gradlew": ""}, ["sh ./gradlew testClasses", "sh ./gradlew test"]),
         ({"Makefile": "check: lint\n\tx\nlint:\n\ty\n"}, ["make lint", "make check"]),

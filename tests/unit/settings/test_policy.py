@@ -57,11 +57,16 @@ def test_what_is_wrong_is_named_with_its_place(rule: str, said: str) -> None:
 
 
 def test_an_own_file_stands_before_ours(tmp_path: Path) -> None:
-    """A policy of the same name is replaced whole, the others stay."""
+    """A policy of the same name is replaced whole, the others stay; one of another name would never count."""
     own = tmp_path / "policy.yaml"
     own.write_text(HEAD.replace("own:", "strict:").replace("    rules:\n", ""), encoding="utf-8")
     found = load_policies(lambda rule, example: example in rule.match, own)
     assert set(found) == {"default", "strict"}
     assert found["strict"].rules == ()
+    own.write_text(HEAD.replace("    rules:\n", ""), encoding="utf-8")
+    with pytest.raises(
+        OperatorError, match=r"policy.yaml: `policies.own`: nothing would choose it.*`default`, `strict`"
+    ):
+        load_policies(lambda rule, example: example in rule.match, own)
     with pytest.raises(OperatorError, match="cannot be read"):
         load_policies(lambda rule, example: example in rule.match, tmp_path / "none.yaml")

@@ -251,8 +251,8 @@ def test_a_record_without_side_by_side_is_an_earlier_versions() -> None:
     [
         ("default", None, ("default",)),
         ("default", "strict", ("default", "strict")),
-        ("strict", None, ("strict",)),
-        ("strict", "strict", ("strict",)),
+        ("strict", None, ("default", "strict")),
+        ("strict", "strict", ("default", "strict")),
         ("./own.yaml", "strict", ("default", "strict")),
     ],
 )

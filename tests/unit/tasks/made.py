@@ -159,8 +159,10 @@ class Copy:
         """Keep the files under their hash."""
         return self.shop.keep(self.files, "wip", message, at)
 
-    async def restore(self, commit: str) -> None:
+    async def restore(self, commit: str, *, bare: bool = False) -> None:
         """Take the files of a commit."""
+        if bare:
+            self.shop.log.append("bare")
         self.files = dict(self.shop.commits[commit])
 
     async def commit(
@@ -190,7 +192,8 @@ class Copy:
         modes = [(path, 0o100644 * (path in before), 0o100644 * (path in after)) for path in paths]
         held = [(before.get(path, b""), after.get(path, b"")) for path in paths]
         rows = zip(modes, held, strict=True)
-        return [FileChange(*row, len(data), "", _hash(data), _hash(was)) for row, (was, data) in rows], len(before)
+        made = (FileChange(*row, len(data), "", _hash(data), _hash(was), len(was)) for row, (was, data) in rows)
+        return list(made), len(before)
 
     async def push(
         self, commit: str, branch: str, *, expected: str | None, credentials: Credentials | None = None
@@ -204,9 +207,10 @@ class Copy:
             raise BranchMoved(f"{branch} stands elsewhere")
         self.shop.branches[branch] = commit
 
-    async def diff(self, base: str, commit: str, *, limit_chars: int) -> str:
-        """Not needed by tasks."""
-        return ""
+    async def diff(self, base: str, commit: str, *, limit_chars: int, paths: Sequence[str] = ()) -> str:
+        """Show the new text of some files; of all of them tasks need none."""
+        after = self.shop.commits[commit]
+        return "\n".join(f"+++ {path}\n+{after.get(path, b'').decode(errors='replace')}" for path in paths)
 
     async def diff_stat(self, base: str, commit: str) -> DiffStat:
         """Count files alone."""
@@ -216,6 +220,10 @@ class Copy:
         """List what differs."""
         before, after = self.shop.commits[base], self.shop.commits[commit]
         return sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+
+    async def links(self, commit: str) -> Mapping[str, str]:
+        """There are none."""
+        return {}
 
     async def read_at(self, commit: str, path: str) -> bytes | None:
         """Read a file as of a commit."""
@@ -269,8 +277,11 @@ class Copy:
         files, conflicts = dict[str, bytes](), []
         for path in sorted({*base, *mine, *other}):
             was, here, there = base.get(path), mine.get(path), other.get(path)
-            if here not in {was, there} and there != was:
-                conflicts.append(Conflict(path, "lines" if here and there else "deleted"))
+            if here not in {was, there} and there != was and (here is None or there is None):
+                conflicts.append(Conflict(path, "deleted"))
+                files[path] = here or there or b""
+            elif here not in {was, there} and there != was:
+                conflicts.append(Conflict(path, "lines"))
                 texts = [text or b"" for text in (here, was, there)]
                 marks = [f"<<<<<<< {ours}\n".encode(), b"||||||| 1\n", b"=======\n", f">>>>>>> {theirs}\n".encode()]
                 files[path] = b"".join([marks[0], texts[0], marks[1], texts[1], marks[2], texts[2], marks[3]])
@@ -298,6 +309,8 @@ class Copy:
         merged = await self.merge(head, commit)
         if merged.conflicts:
             return None
+        if shop.trees[merged.tree] == shop.commits[head]:
+            return PutOn(head, len(others), there=True, same=True)
         made = shop.keep(shop.trees[merged.tree], shop.signed[commit], head)
         shop.parents[made], shop.signed[made] = head, shop.signed[commit]
         return PutOn(made, len(others), there=False)

@@ -45,6 +45,17 @@ async def test_a_comment_whose_note_was_lost_is_found_by_its_marker(world: World
     assert "comment" not in world.github.calls
 
 
+async def test_a_comment_that_somebody_deleted_is_made_anew(world: World, task_id: str) -> None:
+    """And from then on that one is edited."""
+    first = await ensure(world, "One.", task_id)
+    world.github.threads[7].clear()
+    second = await ensure(world, "Two.", task_id)
+    assert second != first
+    assert await ensure(world, "Three.", task_id) == second
+    [body] = world.github.bodies(7)
+    assert body.startswith("Three.")
+
+
 async def test_the_same_text_is_not_edited(world: World, task_id: str) -> None:
     """Where the found comment says it already, nothing is written."""
     mark = markers.make(task_id, "progress.1", await world.store.state_key())

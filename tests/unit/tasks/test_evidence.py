@@ -12,15 +12,15 @@ from bot.domain.events import CheckFinished, CheckSkipped, DefinitionsChanged, F
 from bot.domain.messages import ToolCall
 from bot.domain.task import Run
 from bot.errors import SandboxError
-from bot.projects.evidence.changes import Change
+from bot.projects.evidence.changes import Change, Finding
 from bot.projects.evidence.touched import first, touched, unread
 from bot.sandbox.base import ExecResult
 from bot.tasks.engines.base import Action, Json
+from bot.tasks.evidence import BYTES, _first, _is_apart, _proof, _read, _restored
 from bot.tasks.evidence import FILES as FILES_READ
-from bot.tasks.evidence import _is_apart, _proof, _restored
 from bot.tasks.workflow import Workflow
 from tests.unit.projects.evidence.made import changes
-from tests.unit.tasks.made import Copy, Script, World, finish, reply, write
+from tests.unit.tasks.made import Copy, Script, World, finish, reply, run, write
 from tests.unit.tasks.test_workflow import Death, Mortal
 
 CONFIG = b"version: 1\nchecks:\n- name: tests\n  run: make test\n"
@@ -78,10 +78,11 @@ async def work(
     make: Callable[[Copy], ExecResult] = suite,
     dies_in: str = "",
     files: Mapping[str, bytes] = FILES,
+    config: bytes = CONFIG,
 ) -> list[Fact]:
     """Let a model make these calls and finish; return the facts."""
     world.shop.branches["main"] = world.shop.keep({**files}, "made")
-    world.github.files[".github/issuewright.yml"] = CONFIG
+    world.github.files[".github/issuewright.yml"] = config
     world.commands["make test"] = make
     task, one = await world.begin()
     replies = [*(reply(call) for call in calls), *[reply(finish())] * 5]
@@ -133,6 +134,17 @@ async def test_a_test_that_also_passes_on_the_old_code_shows_nothing(world: Worl
     """It is said as it is."""
     facts = await work(world, put("rose.txt", "wet"), put("tests/test_new.py", OLD.replace("dry", "damp")))
     assert judged(facts)[1] == ProofRun("green", "tests")
+
+
+async def test_of_several_runners_the_one_that_runs_the_tests_counts(world: World) -> None:
+    """A test that only says something else makes no runner count more; one that passes may know nothing of it."""
+    config = CONFIG.replace(b"checks:", b"checks:\n- name: js tests\n  run: make js")
+    world.commands["make js"] = lambda _: ExecResult(0, "  1 passing (2ms)", "", 1.0, timed_out=False)
+    calls = (put("rose.txt", "wet"), put("tests/test_old.py", OLD.replace("soil() == 'moist'", "rose() == 'wet'")))
+    facts = await work(world, *calls, config=config)
+    assert judged(facts)[1] == ProofRun("shown", "tests")
+    names = [fact.name for fact in facts if isinstance(fact, CheckFinished) and fact.phase == "proof"]
+    assert names == ["js tests", "tests"]
 
 
 def wordless(copy: Copy) -> ExecResult:
@@ -213,6 +225,67 @@ async def test_an_output_that_gives_its_end_the_lie_is_not_counted(world: World)
     assert all("ended with 0" in fact.remark for fact in ran)
     [pull] = world.github.pulls.values()
     assert "not counted: it ended with 0, and printed a sum with failures" in pull.body
+
+
+async def test_all_that_is_printed_is_counted_and_its_ends_are_kept(world: World) -> None:
+    """A runner that sums up in parts prints more of them than a log that people read."""
+
+    def long(copy: Copy) -> ExecResult:
+        part = "test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n"
+        return replace(suite(copy), exit_code=0, stdout=part * 200, stderr="the end")
+
+    facts = await work(world, put("rose.txt", "wet"), make=long)
+    ran = [fact for fact in facts if isinstance(fact, CheckFinished)]
+    assert {(fact.passed, fact.remark) for fact in ran} == {(200, "")}
+    assert all(len(fact.output) < 4_100 and fact.output.endswith("the end") for fact in ran)
+
+
+async def test_what_ran_out_of_time_is_not_counted(world: World) -> None:
+    """Sums before its end are not all of them."""
+
+    def slow(copy: Copy) -> ExecResult:
+        return replace(suite(copy), exit_code=None, stdout="5 passed in 0.01s", timed_out=True)
+
+    facts = await work(world, put("rose.txt", "wet"), make=slow)
+    assert {(fact.exit_code, fact.unit) for fact in facts if isinstance(fact, CheckFinished)} == {(None, "")}
+    assert "| out of time | out of time | not counted | not counted |" in next(iter(world.github.pulls.values())).body
+
+
+async def test_so_many_bytes_are_read_and_no_more(world: World) -> None:
+    """What is beyond them is counted as not read."""
+    files = {f"a{at}.py": b"#" * (BYTES // 3) for at in range(4)}
+    base, commit = world.shop.keep({}, "made"), world.shop.keep(files, "work")
+    changes = await _read(Copy(world.shop, {}), base, commit, sorted(files), {"a1.py"})
+    assert [(one.path, one.is_link) for one in changes] == [("a0.py", False), ("a1.py", True), ("a2.py", False)]
+
+
+def test_what_matters_most_is_told_first() -> None:
+    """Any number of harmless places hides no other one."""
+    harmless = [Finding(f"a{at}/.flake8", 1, "configuration", "x") for at in range(120)]
+    kept = _first([*harmless, Finding("tests/test_x.py", 3, "ignored failure", "y")])
+    assert (len(kept), kept[0].path, kept[-1].words) == (100, "tests/test_x.py", "22 more places are not told here.")
+    assert _first(harmless[:100]) == harmless[:100]
+
+
+async def test_a_name_that_is_no_text_is_told(world: World) -> None:
+    """It is not taken for another one, and its file is put back."""
+    odd = "tests/test_\udcff.py"
+
+    def makes(copy: Copy) -> ExecResult:
+        copy.files[odd] = b"import os\nos._exit(0)\n"
+        return ExecResult(0, "", "", 0.1, timed_out=False)
+
+    world.shop.branches["main"] = world.shop.keep({**FILES}, "made")
+    world.github.files[".github/issuewright.yml"] = CONFIG
+    world.commands |= {"make test": suite, "odd": makes}
+    task, one = await world.begin()
+    await Workflow(world.desk(Script(reply(run("odd")), *[reply(finish())] * 5)))(one.id, Mortal(world, one))
+    changed = judged([event.fact for event in await world.store.events(task.id)])[0]
+    assert ([one["path"] for one in changed.findings], changed.restored) == (
+        ["tests/test_\\udcff.py"],
+        ["tests/test_\\udcff.py"],
+    )
+    assert "- `tests/test_\\udcff.py` line 2: " in next(iter(world.github.pulls.values())).body
 
 
 def test_files_that_were_not_read_are_counted() -> None:

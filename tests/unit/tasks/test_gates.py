@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -55,7 +55,7 @@ async def yes(
     key: str = "yes",
     actor: Actor = MARIA,
     always: str | None = None,
-    at: datetime | None = None,
+    comment_id: int = 10_000,
     number: int = 7,
     required: int = 1,
 ) -> Decided:
@@ -66,7 +66,7 @@ async def yes(
         context(key, actor, number),
         short_hash=short,
         always=always,
-        comment_created_at=at or world.clock(),
+        comment_id=comment_id,
         in_thread_of=None,
         required=required,
         clock=world.clock,
@@ -81,7 +81,7 @@ async def no(world: World, reason: str = "", short: str | None = None, key: str 
         context(key),
         short_hash=short,
         reason=reason,
-        comment_created_at=world.clock(),
+        comment_id=10_000,
         in_thread_of=None,
         clock=world.clock,
     )
@@ -188,6 +188,18 @@ async def test_an_approved_overwrite_needs_no_second_look(world: World) -> None:
     _, script = await go_on(world)
     assert "was approved by maria" in told(script)
     assert world.shop.commits[world.shop.branches[task.branch]]["deploy/all.sh"] == b"false"
+
+
+async def test_a_call_that_names_more_than_people_can_be_shown_is_not_asked_about(world: World) -> None:
+    """Nobody agrees to a file that the comment has no room for; the model hears what to do instead."""
+    files = "".join(f"*** Delete File: {'x' * 300}{number}\n" for number in range(50))
+    patch = f"*** Begin Patch\n{files} *** Delete File: AGENTS.md\n*** End Patch"
+    task, one = await world.begin()
+    call = ToolCall("p", "apply_patch", json.dumps({"patch": patch}))
+    script = await whole(world, one, *WORK, reply(call), reply(finish("All but that.")))
+    assert (await ended(world, task)).outcome == "done"
+    assert "make several calls of it" in results(script.prompts[-1].messages)[-1].text
+    assert await waiting_for(world.store, task) == []
 
 
 async def test_under_plan_the_work_goes_on_without_another_plan(world: World, pushed: list[str]) -> None:
@@ -342,8 +354,9 @@ async def test_two_people_have_to_approve_where_the_repository_says_so(world: Wo
 
 async def test_a_bare_approval_means_what_stood_there(world: World) -> None:
     """Not what was asked only after the comment was made."""
-    await waits(world)
-    said = await yes(world, at=world.clock() - timedelta(seconds=1))
+    task, _ = await waits(world)
+    [kept] = await world.store.decisions(task.id)
+    said = await yes(world, comment_id=(kept.comment_id or 0) - 1)
     assert said.kind == "refused"
     assert said.text.startswith("Nothing waited for a decision here when that was written.")
     assert (await yes(world, key="later")).kind == "approved"

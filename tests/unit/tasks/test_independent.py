@@ -1,6 +1,8 @@
 """The check run of an independent review: green for exactly the head that a writer approved who had no part in it."""
 
+import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -12,10 +14,11 @@ from bot.errors import Forbidden, RateLimited
 from bot.github.base import CheckRun
 from bot.settings.server import ServerSettings
 from bot.tasks import independent
-from tests.unit.tasks.made import World
+from tests.unit.tasks.made import World, finish, reply, write
 from tests.unit.tasks.test_intake import FLORA, MOSS, Door
 from tests.unit.tasks.test_orders import taken
 from tests.unit.tasks.test_planning import WORKED, facts_of
+from tests.unit.tasks.test_rounds import answer
 from tests.unit.tasks.test_workflow import ended, whole
 
 SETTINGS = ServerSettings(mode="act")
@@ -143,7 +146,8 @@ async def test_who_instructs_later_has_a_part_in_it(door: Door) -> None:
     task = await now(door, task)
     assert head(door, task) != first
     assert shown(door, task).conclusion == "action_required"
-    for by in (OTTO, Actor(5, "iris", is_bot=False), Actor(55, "Iris", is_bot=False)):
+    renamed = Actor(5, "renamed-since", is_bot=False)
+    for by in (OTTO, Actor(5, "iris", is_bot=False), Actor(55, "Iris", is_bot=False), renamed):
         door.world.github.permissions[by.id] = "write"
         await review(door, task, by)
         assert shown(door, task).conclusion == "action_required"
@@ -168,6 +172,47 @@ async def test_who_pushes_has_a_part_in_it(door: Door) -> None:
     assert shown(door, task).conclusion == "action_required"
     await review(door, task, Actor(5, "iris", is_bot=False))
     assert shown(door, task).conclusion == "success"
+
+
+async def test_who_pushes_at_the_same_moment_is_known_too(door: Door) -> None:
+    """Deliveries are handled side by side, and none of them forgets another."""
+    task = await worked(door)
+
+    async def push(person: int) -> None:
+        await door.play(
+            "pull_request",
+            action="synchronize",
+            sender={"id": person, "login": f"p{person}", "type": "User"},
+            before="c" * 40,
+            after=f"{person:040}",
+            pull_request={"number": task.pull_number, "title": "Water", "user": MOSS, "head": {"sha": f"{person:040}"}},
+        )
+
+    people = range(20, 30)
+    await asyncio.gather(*map(push, people))
+    for person in people:
+        door.world.github.permissions[person] = "write"
+        await review(door, task, Actor(person, f"renamed{person}", is_bot=False))
+        assert shown(door, task).conclusion == "action_required"
+
+
+async def test_whose_words_on_a_line_are_carried_out_took_part(door: Door) -> None:
+    """Also where somebody else gave the command; who said something only behind it did not."""
+    task = await worked(door)
+    reviews, number = door.world.github.reviews, task.pull_number or 0
+    iris = Actor(5, "iris", is_bot=False)
+    reviews.begin(number, reviews.review(number, OTTO, "COMMENTED"), "rose.txt", 1, "Wetter.")
+    handled = await door.comment("/agent fix", number=number, pr=True)
+    reviews.now += timedelta(hours=9)
+    reviews.begin(number, reviews.review(number, iris, "COMMENTED"), "rose.txt", 1, "Good.")
+    run = await taken(door.world, handled)
+    await whole(door.world, run, reply(write("rose.txt", "wetter")), reply(answer("T1")), reply(finish()))
+    task = await now(door, task)
+    await review(door, task, OTTO)
+    assert shown(door, task).conclusion == "action_required"
+    assert "`otto`" in shown(door, task).summary
+    await review(door, task, iris)
+    assert shown(door, task).title == "Approved by iris"
 
 
 async def test_without_permission_people_are_told_once(door: Door) -> None:

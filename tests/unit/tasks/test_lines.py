@@ -1,7 +1,6 @@
 """Requests on lines: where people see what a call would change, they are asked there, once, and decide there."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -62,18 +61,18 @@ async def decision(world: World, task: Task) -> Decision:
     return (await world.store.decisions(task.id))[-1]
 
 
-async def yes(world: World, root: int | None, *, key: str = "yes", at: timedelta = timedelta()) -> Decided:
-    """Approve in a thread on a line, without a hash."""
+async def yes(world: World, root: int | None, *, key: str = "yes", short: str | None = None) -> Decided:
+    """Approve in a thread on a line, or in the conversation."""
     return await approve(
         world.store,
         world.github,
         context(key),
-        short_hash=None,
+        short_hash=short,
         always=None,
-        comment_created_at=world.clock() + at,
         in_thread_of=root,
         required=1,
         clock=world.clock,
+        comment_id=None if root else 10_000,
     )
 
 
@@ -136,23 +135,14 @@ async def test_a_comment_that_is_not_as_it_was_posted_is_void(world: World, pull
 
 @pytest.mark.usefixtures("pull")
 async def test_ids_of_different_kinds_are_not_compared(world: World) -> None:
-    """What stood there is told by time; a thread on a line that has a request's id in the conversation is not its."""
+    """Nor are clocks: whether a request on a line was there when somebody wrote elsewhere, only its hash says."""
     task, _ = await asks(world)
-    kept = await decision(world, task)
-    for at, kind in ((timedelta(seconds=-1), "refused"), (timedelta(), "approved")):
-        said = await approve(
-            world.store,
-            world.github,
-            context(f"at {at}"),
-            short_hash=None,
-            always=None,
-            comment_created_at=world.clock() + at,
-            in_thread_of=None,
-            required=1,
-            clock=world.clock,
-            comment_id=(kept.comment_id or 0) - 1,
-        )
-        assert said.kind == kind
+    asked = await decision(world, task)
+    said = await yes(world, None)
+    assert said.text.startswith("Say which call you mean")
+    assert f"`{asked.hash[:8]}`" in said.text
+    assert (await decision(world, task)).verdict is None
+    assert (await yes(world, None, key="hash", short=asked.hash[:8])).kind == "approved"
 
 
 @pytest.mark.usefixtures("pull")
@@ -161,8 +151,8 @@ async def test_another_thread_is_not_the_requests_own(world: World) -> None:
     world.github.faults["review_comment"] = [Conflict("line must be part of the diff", status=422)]
     task, _ = await asks(world)
     kept = await decision(world, task)
-    assert (await yes(world, kept.comment_id, at=timedelta(seconds=-1))).kind == "refused"
-    assert (await yes(world, kept.comment_id, key="later")).kind == "approved"
+    assert (await yes(world, kept.comment_id)).kind == "refused"
+    assert (await yes(world, kept.comment_id, key="hash", short=kept.hash[:8])).kind == "approved"
 
 
 async def test_a_round_passes_requests_over(world: World, pull: int) -> None:

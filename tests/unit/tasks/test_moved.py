@@ -67,6 +67,21 @@ async def test_the_work_goes_on_top_of_what_others_pushed(world: World) -> None:
     assert ON_TOP in pull.body
 
 
+async def test_what_others_did_too_is_not_pushed_again(world: World) -> None:
+    """Their commit stands for ours, and no empty one is put on it."""
+    task, two = await second(world)
+    steps = Rival(world, two, task)
+    steps.files = {"rose_txt": b"wetter"}
+    await Workflow(world.desk(Script(*MORE)))(two.id, steps)
+    assert (await ended(world, task, 2)).outcome == "done"
+    head = world.shop.branches[task.branch]
+    assert head not in world.shop.signed
+    told = await facts(world, task)
+    assert [fact.text.split(",")[0] for fact in told if isinstance(fact, Notice) and "meanwhile" in fact.text] == [
+        "Others pushed the same change meanwhile"
+    ]
+
+
 @pytest.mark.parametrize("inside", [False, True], ids=["before", "inside"])
 @pytest.mark.parametrize("step", ["push", "pull"])
 async def test_a_death_makes_no_second_commit(world: World, step: str, *, inside: bool) -> None:

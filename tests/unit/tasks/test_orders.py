@@ -1,26 +1,30 @@
 """What people ask for beside work: plans that are approved and changed, questions, another try, money, a model."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from itertools import count
 
 import pytest
 
 from bot.domain.events import PlanProposed, RunStarted
 from bot.domain.refs import Actor
 from bot.domain.task import Run, Task
-from bot.errors import RunEnding, TaskRefused
+from bot.errors import ModelRejected, RunEnding
 from bot.settings.server import LimitsSection, ModelsSection, ServerSettings
 from bot.tasks.orders import Handled
-from bot.tasks.plans import judge, open_plan
+from bot.tasks.plans import open_plan
 from bot.tasks.workflow import Workflow
 from tests.unit.store.made import request
+from tests.unit.tasks.github import pull
 from tests.unit.tasks.made import Script, World, finish, read, reply, write
 from tests.unit.tasks.test_intake import FLORA, Door
 from tests.unit.tasks.test_planning import WATER, WORKED, facts_of, propose, text_of
 from tests.unit.tasks.test_workflow import Death, Mortal, ended, whole
 
 PLANS = ServerSettings(mode="plan")
+LINES = count(90_000)
+LATER = "2031-01-01T00:00:00Z"
 
 
 @pytest.fixture
@@ -76,6 +80,16 @@ async def test_an_approved_plan_is_carried_out(door: Door, how: str) -> None:
     script = await whole(door.world, run, *WORKED)
     assert WATER in text_of(script.prompts[0].messages)
     assert (await ended(door.world, task, 2)).outcome == "done"
+
+
+async def test_what_is_said_beside_a_yes_reaches_the_work(door: Door) -> None:
+    """It decides nothing, and is not lost."""
+    await planned(door, WATER)
+    run = await taken(door.world, await door.comment("/agent approve\n\nBut keep the pot."))
+    script = await whole(door.world, run, *WORKED)
+    told = text_of(script.prompts[0].messages)
+    assert WATER in told
+    assert "But keep the pot." in told
 
 
 async def test_a_plan_that_is_changed_supersedes_the_first(door: Door) -> None:
@@ -143,6 +157,15 @@ async def test_who_may_not_write_decides_nothing(door: Door) -> None:
         assert handled.accepted is None
         assert "needs write access" in door.world.github.bodies(7)[-1]
     assert await open_plan(door.world.store, task) is not None
+
+
+@pytest.mark.parametrize("text", ["/agent deny", "/agent deny {short} Dig instead.", "/agent deny Dig instead."])
+async def test_a_plan_is_not_denied(door: Door, text: str) -> None:
+    """People hear how they say what is wrong with it."""
+    task = await planned(door, WATER)
+    [short] = [one[:8] for one in await hashes(door, task)]
+    said = await refused(door, text.format(short=short))
+    assert said.startswith(f"What waits here is plan `{short}`: `/agent plan <text>` says what to change")
 
 
 async def test_talk_decides_nothing(door: Door) -> None:
@@ -234,7 +257,10 @@ async def test_what_comes_as_a_run_ends_is_not_refused(door: Door) -> None:
     with pytest.raises(RunEnding) as raised:
         await door.comment("/agent ask Why?")
     assert raised.value.retryable
-    handled = await door.comment("/agent approve")
+    with pytest.raises(RunEnding):
+        # Whether the plan's comment stood there is not known before it does.
+        await door.comment("/agent approve")
+    handled = await door.comment("/agent approve abababab")
     assert handled.accepted is not None
     assert handled.accepted.kind == "joined"
 
@@ -290,6 +316,33 @@ async def test_a_budget_goes_on_with_what_a_limit_cut_short(world: World) -> Non
     assert "`budget 50` in the command was not applied: the operator allows 5." in world.github.bodies(7)[-1]
 
 
+async def test_money_approves_nothing(world: World) -> None:
+    """Planning that a limit cut short goes on as planning, with what it was asked for and the model of then."""
+    world.settings = ServerSettings(limits=LimitsSection(turns=1))
+    door = Door(world, world.settings)
+    run = await taken(world, await door.comment("/agent plan Only the red ones."))
+    await whole(world, run, reply(read("rose.txt")))
+    task = (await world.store.tasks())[0]
+    assert (await ended(world, task)).outcome == "budget"
+    run = await taken(world, await door.comment("/agent budget 3"))
+    script = await whole(world, run, reply(propose()))
+    assert "propose_plan" in {tool.name for tool in script.prompts[0].tools}
+    assert text_of(script.prompts[0].messages).count("Only the red ones.") == 1
+    assert (await ended(world, task, 2)).outcome == "waiting"
+
+
+@pytest.mark.parametrize("command", ["/agent fix", "/agent retry"])
+async def test_what_planning_was_asked_for_is_not_lost(world: World, command: str) -> None:
+    """Where it ended before there was a plan, who goes on knows the words, once."""
+    world.settings = ServerSettings(mode="plan", limits=LimitsSection(turns=1))
+    door = Door(world, world.settings)
+    run = await taken(world, await door.comment("/agent fix Only the red ones."))
+    await whole(world, run, reply(read("rose.txt")))
+    run = await taken(world, await door.comment(command))
+    script = await whole(world, run, reply(propose()))
+    assert text_of(script.prompts[0].messages).count("Only the red ones.") == 1
+
+
 async def test_no_budget_is_given_to_what_needs_none(world: World) -> None:
     """A run that came to its own end did not stop for money."""
     door = Door(world, world.settings)
@@ -310,6 +363,23 @@ async def test_a_model_for_what_comes(world: World) -> None:
     await whole(world, run, *WORKED)
     named = await taken(world, await door.comment("/agent fix --model openai:z"))
     assert named.model == "openai:z"
+
+
+async def test_another_try_uses_the_model_that_was_chosen_since(world: World) -> None:
+    """And else that of the run that it repeats."""
+    door = Door(world, ServerSettings(models=ModelsSection(allowed=("openai:*",))))
+    await whole(world, await taken(world, await door.comment("/agent fix")), reply(finish("Cannot.")))
+    await door.comment("/agent model openai:a")
+    first = await taken(world, await door.comment("/agent retry"))
+    assert first.model == "openai:a"
+    await whole(world, first, reply(finish("Cannot.")))
+    await door.comment("/agent model openai:b")
+    second = await taken(world, await door.comment("/agent retry"))
+    assert second.model == "openai:b"
+    await whole(world, second, reply(finish("Cannot.")))
+    named = await taken(world, await door.comment("/agent fix --model openai:c"))
+    await whole(world, named, reply(finish("Cannot.")))
+    assert (await taken(world, await door.comment("/agent retry"))).model == "openai:c"
 
 
 async def test_our_name_is_another_word_for_a_command(door: Door) -> None:
@@ -365,16 +435,41 @@ async def test_a_yes_during_a_question_lets_the_work_begin_behind_it(door: Door)
     assert (await ended(door.world, task, 3)).outcome == "done"
 
 
-async def test_a_yes_on_a_line_means_the_plan_that_stood_there(door: Door) -> None:
-    """Such comments have ids of their own, so the time decides."""
-    task = await planned(door, WATER)
-    plan = await open_plan(door.world.store, task)
-    assert plan is not None
-    events = await door.world.store.events(task.id)
-    early, late = plan.at - timedelta(minutes=1), plan.at + timedelta(minutes=1)
-    with pytest.raises(TaskRefused, match="is superseded"):
-        judge(plan, events, None, None, early, word="/agent")
-    assert judge(plan, events, None, None, late, word="/agent")
+def on_line(text: str, number: int = 7) -> dict[str, object]:
+    """Write a comment on a line."""
+    return {
+        "action": "created",
+        "sender": FLORA,
+        "pull_request": {"number": number, "title": "T", "body": "", "user": FLORA},
+        "comment": {"id": next(LINES), "body": text, "user": FLORA, "path": "rose.txt", "created_at": LATER},
+    }
+
+
+def reviewed(text: str) -> dict[str, object]:
+    """Write a review that only comments."""
+    review = {"id": next(LINES), "state": "commented", "body": text, "user": FLORA, "submitted_at": LATER}
+    return {
+        "action": "submitted",
+        "sender": FLORA,
+        "pull_request": {"number": 7, "title": "T", "user": FLORA},
+        "review": review,
+    }
+
+
+@pytest.mark.parametrize(
+    ("event", "made"), [("pull_request_review_comment", on_line), ("pull_request_review", reviewed)]
+)
+async def test_elsewhere_a_yes_needs_the_hash(door: Door, event: str, made: Callable[[str], dict[str, object]]) -> None:
+    """On a line, and in a review of anything but the plan, nobody knows what stood there: our clock is not GitHub's."""
+    world = door.world
+    world.github.pulls[7] = pull(7, "flora-branch")
+    handled = await door.comment("/agent plan", pr=True)
+    await whole(world, await taken(world, handled), reply(propose()))
+    assert handled.accepted is not None
+    [short] = [one[:8] for one in await hashes(door, handled.accepted.task)]
+    assert (await door.play(event, **made("/agent approve"))).accepted is None
+    assert world.github.bodies(7)[-1].startswith(f"Say what is decided: `/agent approve {short}`.")
+    assert (await door.play(event, **made(f"/agent approve {short}"))).accepted is not None
 
 
 async def test_the_files_of_a_superseded_plan_are_not_agreed_to(door: Door) -> None:
@@ -412,7 +507,7 @@ async def test_a_stop_that_is_delivered_twice_stops_once(world: World) -> None:
     """What was begun behind it goes on."""
     door = Door(world, ServerSettings())
     run = await taken(world, await door.comment("/agent fix"))
-    stop = {"id": 77, "body": "/agent stop"}
+    stop = {"id": 900_000, "body": "/agent stop"}
     await door.play_comment(stop)
     assert door.stopped == [run.id]
     await world.store.finish(run.task_id, 1, "stopped", "", world.clock())
@@ -478,7 +573,8 @@ async def test_a_reply_to_us_reaches_the_run(
         comment=said,
     )
     [task] = await world.store.tasks()
-    assert [item.text for item in await world.store.inbox(task.id)] == (["Take the red one."] if heard else [])
+    told = 'In reply to what you said on x: "Look here."\nTake the red one.'
+    assert [item.text for item in await world.store.inbox(task.id)] == ([told] if heard else [])
     assert (handled.state == "done") is heard
 
 
@@ -523,6 +619,44 @@ async def test_who_may_write_no_more_counts_no_more(several: Door) -> None:
     several.world.github.permissions[1] = "admin"
     assert (await several.comment("/agent approve")).accepted is not None
     assert await several.world.store.open_run(task.id) is not None
+
+
+async def test_what_was_stopped_brings_no_plan_back(several: Door) -> None:
+    """A plan that was to be another one is not carried out at one person's word behind a stop, or where that failed."""
+    world = several.world
+    task = await planned(several, WATER)
+    for text, last in (("/agent plan Dig.", "stopped"), ("/agent plan Dig deeper.", "failed")):
+        run = await taken(world, await several.comment(text))
+        if last == "stopped":
+            await several.comment("/agent stop")
+        await whole(world, run, ModelRejected("no such model"))
+        assert (await ended(world, task, run.seq)).outcome == last
+        script = await whole(world, await taken(world, await several.comment("/agent fix")), reply(propose("Dig.")))
+        assert "propose_plan" in {tool.name for tool in script.prompts[0].tools}
+        assert WATER not in text_of(script.prompts[0].messages)
+
+
+async def test_a_stop_takes_back_what_several_approved(several: Door) -> None:
+    """Though the work had not begun: one of them alone does not bring it back."""
+    world = several.world
+    await planned(several, WATER)
+    await refused(several, "/agent approve")
+    run = await taken(world, await several.comment("/agent approve", person=FERN))
+    await several.comment("/agent stop")
+    await whole(world, run)
+    script = await whole(world, await taken(world, await several.comment("/agent fix")), reply(propose("Dig.")))
+    assert "propose_plan" in {tool.name for tool in script.prompts[0].tools}
+    assert WATER not in text_of(script.prompts[0].messages)
+
+
+async def test_votes_are_for_one_plan(several: Door) -> None:
+    """A stop takes them back, though the next plan may say the same words."""
+    await planned(several, WATER)
+    await refused(several, "/agent approve")
+    await several.comment("/agent stop")
+    await whole(several.world, await taken(several.world, await several.comment("/agent plan")), reply(propose(WATER)))
+    assert (await several.comment("/agent approve", person=FERN)).accepted is None
+    assert (await several.comment("/agent approve")).accepted is not None
 
 
 async def test_where_several_decide_one_cannot_begin_at_once(several: Door) -> None:

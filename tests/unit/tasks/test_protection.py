@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from bot.domain.events import ActionRequested, CommitMade, Notice, PlanProposed
-from bot.domain.messages import Reply
+from bot.domain.messages import Reply, ToolCall
 from bot.domain.request import VALID, ActionRequest
 from bot.domain.task import Run, Task
 from bot.sandbox.base import ExecResult
@@ -14,7 +14,7 @@ from bot.tasks.decisions import waiting_for
 from bot.tasks.protection import kept
 from bot.tasks.workflow import Workflow
 from tests.unit.tasks.github import MemoryApp
-from tests.unit.tasks.made import SHELTER, Copy, Script, World, finish, reply, run, words, write
+from tests.unit.tasks.made import SHELTER, Copy, Script, World, finish, read, reply, run, words, write
 from tests.unit.tasks.test_gates import no, told, yes
 from tests.unit.tasks.test_planning import propose
 from tests.unit.tasks.test_waiting import Closed
@@ -87,6 +87,7 @@ async def test_a_protected_change_waits_and_is_not_pushed(world: World) -> None:
     assert f"`/agent approve {short}` pushes exactly this; `/agent deny {short} <reason>` does not" in body
     assert f"- `{PATH}`" in body
     assert "rose.txt" not in body
+    assert f"+++ {PATH}" in body
     assert f"in full `{asked.hash}`" in body
     [decision] = await world.store.decisions(task.id)
     request = ActionRequest.from_data(json.loads(decision.question)["request"])
@@ -167,6 +168,37 @@ async def test_a_command_without_a_decision_keeps_the_work_and_asks_anew(world: 
     assert "does not count any more: the work went on since" in notices(await facts(world, task))
 
 
+async def test_what_is_deleted_over_several_runs_waits(world: World) -> None:
+    """The share is of what there was when the task began."""
+    files = {f"f{number}": b"text" for number in range(10)} | {"rose.txt": b"dry"}
+    world.shop.branches["main"] = world.shop.keep(files, "many")
+    world.commands |= {f"rm {number}": removes(f"f{number}") for number in range(3)}
+    task, one = await world.begin()
+    await whole(world, one, reply(run("rm 0", "a")), reply(finish("One.", "b")))
+    assert (await ended(world, task)).outcome == "done"
+    _, second = await world.begin("second", comment_id=900, request="More.")
+    await whole(world, second, reply(run("rm 1", "a")), reply(run("rm 2", "c")), reply(finish("Two.", "d")))
+    assert (await ended(world, task, 2)).outcome == "waiting"
+    (asked,) = await waiting_for(world.store, task)
+    assert "deletes or empties 3 of 11 files" in asked.why
+
+
+async def test_a_name_that_is_no_text_waits_and_is_pushed(world: World) -> None:
+    """Bytes that are no UTF-8 are lone surrogates here, which no API and no database takes."""
+    name = ".github/x\udcff.yml"
+    world.commands["make odd"] = puts({name: b"on: push\n"})
+    task, asked = await held(world, reply(run("make odd", "a")), reply(finish("It is made.", "b")))
+    for body in world.github.bodies(7):
+        body.encode()
+    await yes(world, asked.hash[:8])
+    _, one = await world.begin("second", comment_id=900, request="")
+    await whole(world, one)
+    assert (await ended(world, task, 2)).outcome == "done"
+    assert world.shop.commits[world.shop.branches[task.branch]][name] == b"on: push\n"
+    [pull] = world.github.pulls.values()
+    pull.body.encode()
+
+
 async def test_an_old_approval_pushes_nothing(world: World) -> None:
     """After seven days it is asked anew."""
     task, asked = await held(world)
@@ -190,6 +222,36 @@ async def test_work_on_a_branch_that_moved_is_done_anew(world: World) -> None:
     assert world.shop.branches[task.branch] == theirs
     assert "its branch stands elsewhere by now" in notices(await facts(world, task))
     assert await kept(world.store, task) is None
+    assert "What you changed before is not in it: that is nowhere but in this transcript" in str(script.prompts[0])
+    [decision] = await world.store.decisions(task.id)
+    assert decision.used_at is not None
+    assert (await world.store.open_run(task.id)) is None
+
+
+async def test_work_that_waits_goes_on_top_of_what_others_pushed(world: World) -> None:
+    """Nothing of it is lost; as it is another tree now, whoever approved it is asked anew."""
+    await whole(world, (await world.begin())[1], reply(read("rose.txt")), reply(write("rose.txt", "dry")), STORY[1])
+    task, one = await world.begin("second", comment_id=899, request="More.")
+    await whole(world, one, *STORY)
+    (asked,) = await waiting_for(world.store, task)
+    await yes(world, asked.hash[:8])
+    theirs = world.shop.theirs(task.branch, lily_txt=b"theirs")
+    _, again = await world.begin("third", comment_id=900, request="")
+    script = await whole(world, again, reply(finish("Still made.", "c")))
+    assert len(script.prompts) == 1
+    assert "What you changed before is not in it" not in str(script.prompts[0])
+    assert (await ended(world, task, 3)).outcome == "waiting"
+    assert world.shop.branches[task.branch] == theirs
+    assert "stands on top of what others pushed meanwhile" in notices(await facts(world, task))
+    (anew,) = await waiting_for(world.store, task)
+    assert anew.hash != asked.hash
+    await yes(world, anew.hash[:8], key="yes again")
+    _, last = await world.begin("fourth", comment_id=901, request="")
+    assert (await whole(world, last)).prompts == []
+    assert (await ended(world, task, 4)).outcome == "done"
+    head = world.shop.branches[task.branch]
+    assert world.shop.parents[head] == theirs
+    assert world.shop.commits[head] == {"rose.txt": b"wet\n", "lily.txt": b"theirs", PATH: b"on: push\n"}
 
 
 async def test_unfinished_work_stays_and_nobody_is_asked(world: World) -> None:
@@ -270,6 +332,20 @@ async def test_a_call_that_a_person_approved_is_not_asked_about_twice(world: Wor
     _, third = await world.begin("third", comment_id=901, request="Go on.")
     await whole(world, third, reply(run("make ci", "d")), reply(finish("More.", "e")))
     assert (await ended(world, task, 3)).outcome == "waiting"
+
+
+async def test_what_an_approved_call_moved_is_asked_about_before_the_push(world: World) -> None:
+    """Who agreed to the move did not see what is in the file."""
+    move = ToolCall("m", "move", json.dumps({"path": "rose.txt", "target": "AGENTS.md"}))
+    task, one = await world.begin()
+    await whole(world, one, reply(read("rose.txt")), reply(move))
+    (asked,) = await waiting_for(world.store, task)
+    assert asked.shown == "move rose.txt to AGENTS.md"
+    await yes(world, asked.hash[:8])
+    _, second = await world.begin("second", comment_id=900, request="")
+    await whole(world, second, reply(finish("Moved.", "c")))
+    assert (await ended(world, task, 2)).outcome == "waiting"
+    assert [one.tool for one in await waiting_for(world.store, task)] == ["push"]
 
 
 @pytest.mark.parametrize("agrees", [True, False])

@@ -45,6 +45,8 @@ class Followed(MemoryGitHub):
     shop: Shop
     everywhere: Sequence[CiCheck] | None = None
     """What others say of each commit; None is what they say of this one or that."""
+    gone: str = ""
+    """A branch that is no more."""
 
     async def pull(self, repository: RepositoryRef, number: int) -> Pull:
         """Return a pull request with its present head."""
@@ -53,6 +55,8 @@ class Followed(MemoryGitHub):
 
     async def ci_status(self, repository: RepositoryRef, ref: str) -> Sequence[CiCheck]:
         """List what is said of a commit."""
+        if ref == self.gone:
+            raise Conflict(f"No commit found for SHA: {ref}", status=422)
         found = await super().ci_status(repository, ref)
         return found if self.everywhere is None else self.everywhere
 

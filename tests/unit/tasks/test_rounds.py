@@ -74,7 +74,7 @@ async def test_what_a_commit_does_not_touch_stays_open(world: World, pull: int) 
     _, one = await asked(world)
     await plays(world, one, write("rose.txt", "wetter"), answer("T1"), answer("T2"))
     review, (rose, secure) = left(world, pull)
-    assert review.startswith("Answers to 2 threads; 1 resolved.")
+    assert review.startswith("Answers to 2 threads.")
     assert rose[0]
     assert not secure[0]
     assert "which does not change `secure.py`" in secure[1]
@@ -88,7 +88,7 @@ async def test_what_no_writer_asked_for_is_not_resolved(world: World, pull: int)
     script = await plays(world, one, write("rose.txt", "wetter"), answer("T1"))
     assert len(script.prompts) == 3
     review, (first, second) = left(world, pull)
-    assert review.startswith("Answers to 1 thread; 0 resolved.")
+    assert review.startswith("Answers to 1 thread.")
     assert (first[0], second) == (False, (False, "And this."))
     assert "Dealt with in" in first[1]
 
@@ -126,7 +126,7 @@ async def test_what_there_is_no_room_for_is_told(world: World, pull: int) -> Non
     untold = 501 - len(re.findall(r"review thread T\d+", told))
     assert 0 < untold < 500
     assert review.startswith(
-        f"Answers to 1 thread; 1 resolved. There was not room for all: {untold} threads are left for the next round."
+        f"Answers to 1 thread. There was not room for all: {untold} threads are left for the next round."
     )
     assert (await ended(world, task, one.seq)).outcome == "done"
 
@@ -220,3 +220,78 @@ async def _lived(world: World, one: Run, story: Sequence[Reply]) -> list[str]:
     steps = Mortal(world, one)
     await Workflow(world.desk(Script(*story)))(one.id, steps)
     return steps.names
+
+
+async def behind(world: World, task: Task, seq: int) -> Run:
+    """Take the run that follows another one."""
+    await world.store.admit("us", slots=9, per_installation=9)
+    run = await world.store.run(task.id, seq)
+    assert run is not None
+    return run
+
+
+LINE = {"path": "rose.txt", "line": 1, "user": FLORA, "created_at": "2031-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize("how", ["review", "bare", "thread"])
+async def test_what_is_asked_on_lines_while_a_run_is_open_is_a_round_behind_it(
+    world: World, pull: int, how: str
+) -> None:
+    """Whether it has words of its own or not; the open run hears nothing of it, and no thread is dropped."""
+    door = Door(world, ServerSettings())
+    task, one = await asked(world)
+    for body in ("Wetter, please.", "And this."):
+        say(world, pull, WRITER, body)
+    pulled = {"number": pull, "title": "T", "user": FLORA}
+    review = {"id": 5, "state": "changes_requested", "body": "As I say.", "user": FLORA, "commit_id": "c"}
+    if how == "review":
+        review["submitted_at"] = LINE["created_at"]
+        handled = await door.play(
+            "pull_request_review", action="submitted", sender=FLORA, review=review, pull_request=pulled
+        )
+    elif how == "bare":
+        handled = await door.comment("/agent fix", number=pull, pr=True)
+    else:
+        comment = {"id": 5_000, "body": "/agent fix As I say.", **LINE}
+        handled = await door.play(
+            "pull_request_review_comment", action="created", sender=FLORA, comment=comment, pull_request=pulled
+        )
+    assert handled.accepted is not None
+    assert handled.accepted.kind == "joined"
+    script = await whole(world, one, reply(read("rose.txt")), reply(write("rose.txt", "wet2")), reply(finish()))
+    assert not any("As I say." in str(prompt.messages) for prompt in script.prompts)
+    further = await behind(world, task, one.seq + 1)
+    assert further.request == ("" if how == "bare" else "As I say.")
+    assert (further.number, further.requester_id, further.commanded) == (pull, WRITER.id, True)
+    if how != "bare":
+        assert further.asked_at is not None
+        assert further.asked_at.isoformat().startswith("2031-01-01")
+    script = await plays(world, further, write("rose.txt", "wetter"), answer("T1"), answer("T2"))
+    assert "Wetter, please." in str(script.prompts[0].messages)
+    assert [done for done, _ in left(world, pull)[1]] == [True, True]
+    assert await world.store.open_run(task.id) is None
+
+
+async def test_a_stop_ends_the_rounds_before_it_too(world: World, pull: int) -> None:
+    """They were meant for what is stopped."""
+    door = Door(world, ServerSettings())
+    task, one = await asked(world)
+    say(world, pull, WRITER, "Wetter, please.")
+    await door.comment("/agent fix", number=pull, pr=True)
+    await door.comment("/agent stop", number=pull, pr=True)
+    await whole(world, one, reply(finish()))
+    assert (await ended(world, task, one.seq)).outcome == "stopped"
+    assert await world.store.open_run(task.id) is None
+
+
+async def test_the_base_is_that_of_the_pull_request(world: World, pull: int) -> None:
+    """People may turn it to another branch; from the issue too, and as long as it is open."""
+    door = Door(world, ServerSettings())
+    for base, number, closed in (("develop", pull, False), ("next", 7, False), ("other", 7, True)):
+        made = replace(world.github.pulls[pull], base_branch=base, state="closed" if closed else "open")
+        world.github.pulls[pull] = made
+        handled = await door.comment("/agent fix Wetter.", number=number, pr=number == pull)
+        assert handled.accepted is not None
+        task, run = handled.accepted.task, handled.accepted.run
+        assert task.base_branch == ("next" if closed else base)
+        await world.store.finish(task.id, run.seq, "done", "", world.clock())

@@ -29,7 +29,7 @@ def known() -> Iterator[None]:
 class DiffingCopy(Copy):
     """A working copy that knows its diff."""
 
-    async def diff(self, base: str, commit: str, *, limit_chars: int) -> str:
+    async def diff(self, base: str, commit: str, *, limit_chars: int, paths: Sequence[str] = ()) -> str:
         """Show each changed file as a new one."""
         shown = []
         for path in await self.changed_paths(base, commit):

@@ -86,8 +86,8 @@ async def test_a_plan_waits_as_a_draft_that_holds_one_file(door: Door) -> None:
     held = files(door, task)
     assert set(held) == {"PLAN.md", "rose.txt"}
     text = held["PLAN.md"].decode()
-    assert text.startswith(f"# Plan `{short}`\n\nIn the words of the model `scripted-1`, unchecked:\n\n> Water")
-    assert "`rose.txt`" in text
+    assert text.startswith(f"# Plan `{short}`\n\n**Files** it expects to change: `rose.txt`\n\n")
+    assert "\n\nIn the words of the model `scripted-1`, unchecked:\n\n> Water" in text
     _, comment = door.world.github.bodies(7)
     assert comment.startswith(f"@flora: **plan `{short}` waits for you.**")
     assert f"It is `PLAN.md` in #{made.number}, to be reviewed line by line" in comment
@@ -168,6 +168,9 @@ async def test_a_review_of_another_head_approves_nothing(door: Door) -> None:
     await now(door, task)
     assert (await review(door, task, "approved", "/agent approve")).accepted is None
     assert "`PLAN.md` is not plan" in door.world.github.bodies(task.pull_number)[-1]
+    [short] = await hashes(door, task)
+    assert (await door.comment(f"/agent approve {short}")).accepted is None
+    assert "`PLAN.md` is not plan" in door.world.github.bodies(7)[-1]
     assert await open_plan(door.world.store, task) is not None
     door.world.shop.branches[task.branch] = door.world.shop.keep(held | {"more.txt": b"theirs"}, "theirs")
     await now(door, task)

@@ -108,6 +108,31 @@ def test_checks_stand_before_and_after() -> None:
     assert (tests.before.tests, lint.after) == (None, None)
 
 
+def test_a_check_that_became_another_one_is_not_taken_for_it() -> None:
+    """Under its name stands what the present command gave; a further run begins on work, not on what was there."""
+    first = [check("before", 1), check("after", 0)]
+    changed = [replace(one, command="true") for one in [check("before", 0), check("after", 0)]]
+    [row] = stand(events(*first, *changed), 1).check_rows()
+    assert (row.command, row.before) == ("true", None)
+    assert row.after is not None
+    [row] = stand(events(*first, check("before", 0), check("after", 1)), 1).check_rows()
+    assert [one and one.exit_code for one in (row.before, row.after)] == [1, 1]
+
+
+def test_a_check_that_was_taken_away_is_not_said_to_pass() -> None:
+    """What it gave on earlier work says nothing of this; who reads the table sees that it was there."""
+    first = [check("before", 0), check("before", 0, "lint"), check("after", 0), check("after", 0, "lint")]
+    tests, lint = stand(events(*first, check("after", 0), check("after", 0, "lint")), 1).check_rows()
+    assert tests.after is not None
+    assert lint.after is not None
+    tests, lint, style = stand(
+        events(*first, check("before", 0), check("before", 0, "style"), check("after", 0)), 1
+    ).check_rows()
+    assert tests.after is not None
+    assert (lint.after, lint.skipped) == (None, "the last checks were without it")
+    assert (style.before, style.after, style.skipped) == (None, None, "")
+
+
 @pytest.mark.parametrize("outcome", ["failed", "stopped", "budget"])
 def test_what_ended_early_names_its_branch(outcome: Outcome) -> None:
     """Work without a pull request is found by its branch."""

@@ -26,7 +26,7 @@ class Journal:
         """Return what is recorded, or make it."""
         if name not in self.kept:
             self.made.append(name)
-            self.kept[name] = json.dumps(await action())
+            self.kept[name] = json.dumps(await action(), ensure_ascii=False).encode().decode()
         return cast("Json", json.loads(self.kept[name]))
 
 
@@ -247,3 +247,12 @@ async def test_patience_has_an_end(world: World) -> None:
     with pytest.raises(errors.NotFound):
         await patient.do("push", in_turn(errors.NotFound("gone")), patient=True)
     assert len(waits.seconds) == len(PATIENCE_S)
+
+
+async def test_names_that_are_no_text_are_recorded(world: World) -> None:
+    """Git's names of files are bytes: what stands for them survives the record, and ends no run."""
+    journal, odd = Journal(), {"paths": ["tests/test_\udcff.py", "\U0001f339", "\\ud83d"]}
+    assert await steps(world, journal).do("check/definitions", gives(odd)) == odd
+    assert await steps(world, journal).do("check/definitions", never) == odd
+    with pytest.raises(BotError, match=r"no file a\\udcff"):
+        await steps(world, journal).do("commit", fails(BotError("no file a\udcff")))

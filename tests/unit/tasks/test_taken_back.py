@@ -94,7 +94,10 @@ async def test_a_stop_where_nothing_runs_takes_an_approval_back_too(door: Door, 
     await door.comment("/agent stop")
     await go_on(world)
     assert pushed == []
-    assert (await last(world, task)).reason == "the work was stopped"
+    decision = await last(world, task)
+    assert decision.reason == "the work was stopped"
+    [told] = [one.body for one in world.github.threads[7] if one.id == decision.comment_id]
+    assert told.startswith("**Void**: `flora` stopped the work.")
 
 
 async def test_a_fresh_run_lets_nothing_wait(world: World, pushed: list[str]) -> None:

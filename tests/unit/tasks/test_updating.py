@@ -1,12 +1,17 @@
 """`/agent update`: the base branch comes into the branch, whole or not at all."""
 
+import json
+
 import pytest
 
 from bot.agent.conflicts import has_markers
 from bot.domain.events import CheckFinished, CommitMade, DefinitionsChanged, Notice, PlanProposed
+from bot.domain.messages import Reply, ToolCall
 from bot.domain.refs import Actor
 from bot.domain.task import Run, Task
+from bot.sandbox.base import ExecResult
 from bot.settings.server import LimitsSection, ServerSettings
+from bot.tasks.engines.base import Action, Json
 from bot.tasks.standing import stand
 from bot.tasks.workflow import Workflow
 from tests.unit.agent.made import broken_rules
@@ -14,7 +19,7 @@ from tests.unit.tasks.github import pull
 from tests.unit.tasks.made import Script, World, finish, read, reply, run, write
 from tests.unit.tasks.test_checking import CONFIG, checked, taken, water, worked
 from tests.unit.tasks.test_intake import Door
-from tests.unit.tasks.test_planning import ask
+from tests.unit.tasks.test_planning import ask, text_of
 from tests.unit.tasks.test_protection import PATH, puts
 from tests.unit.tasks.test_workflow import SCRIPT, Death, Mortal, ended, whole
 
@@ -95,7 +100,7 @@ async def test_the_model_resolves_what_conflicts(door: Door) -> None:
     fact = await ended(world, task, made.seq)
     assert (fact.outcome, fact.summary) == (
         "done",
-        f"`main` is merged in, as of `{base[:8]}`; `rose.txt` conflicted and the model resolved that.",
+        f"`main` is merged in, as of `{base[:8]}`. Of what conflicted, `rose.txt` stands as on this branch.",
     )
     assert line(world, task.branch) == [before, base]
     assert world.shop.commits[world.shop.branches[task.branch]] == {"rose.txt": b"wet", "lily.txt": b"new"}
@@ -109,6 +114,25 @@ async def test_the_model_resolves_what_conflicts(door: Door) -> None:
     assert broken_rules(list(await world.store.messages(task.id, run=made.seq))) == []
 
 
+@pytest.mark.parametrize(
+    ("does", "stands"),
+    [
+        ((), "stands as on this branch"),
+        ((reply(read("rose.txt")), reply(write("rose.txt", "both"))), "was resolved by the model"),
+        ((reply(ToolCall("d", "delete", '{"path": "rose.txt"}')),), "stands as on `main`"),
+    ],
+)
+async def test_whose_version_stands_is_told(door: Door, does: tuple[Reply, ...], stands: str) -> None:
+    """What the base branch deleted has no markers: a model that did nothing resolved nothing."""
+    world, task = door.world, await worked(door)
+    world.commands["water"] = lambda _: ExecResult(0, "", "", 0.1, timed_out=False)
+    base = world.shop.branches["main"] = world.shop.keep({"lily.txt": b"new"}, "her")
+    world.shop.parents[base] = world.shop.history(world.shop.branches[task.branch])[-1]
+    made = await update(door, task, Script(*does, reply(finish("Both."))))
+    fact = await ended(world, task, made.seq)
+    assert fact.summary == f"`main` is merged in, as of `{base[:8]}`. Of what conflicted, `rose.txt` {stands}."
+
+
 async def test_markers_that_are_left_are_told_and_then_nothing_is_pushed(door: Door) -> None:
     """`finish` is refused by name of the file, and after three times the branch is as it was."""
     world, task = door.world, await worked(door)
@@ -117,11 +141,47 @@ async def test_markers_that_are_left_are_told_and_then_nothing_is_pushed(door: D
     made = await update(door, task, script)
     fact = await ended(world, task, made.seq)
     assert fact.outcome == "failed"
-    assert fact.reason == "Conflict markers are left in `rose.txt`, so nothing of the merge was pushed."
+    assert fact.reason == "Conflicts are left in `rose.txt`, so nothing of the merge was pushed."
     assert "conflict markers are left in these files" in script.prompts[1].messages[-1].text
     assert "'rose.txt'" in script.prompts[1].messages[-1].text
     assert world.shop.branches[task.branch] == before
     assert sorted(world.shop.branches) == sorted(["main", task.branch])
+
+
+@pytest.mark.parametrize("path", ["rosa.txt", "rose.txt~{head}", "rose.txt~{base}_0"])
+async def test_markers_that_were_moved_are_left(door: Door, path: str) -> None:
+    """Neither another name of the file nor one that git makes up for a side resolves anything."""
+    world, task = door.world, await worked(door)
+    before, base = world.shop.branches[task.branch], world.shop.theirs("main", rose_txt=b"watered\n")
+    path = path.format(head=before, base=base)
+    clean = () if path == "rosa.txt" else (reply(read("rose.txt")), reply(write("rose.txt", "both")))
+    move = ToolCall("m", "move", json.dumps({"path": "rose.txt", "target": path}))
+    script = Script(*clean, reply(move), *[reply(finish("Done.", f"f{number}")) for number in range(3)])
+    made = await update(door, task, script)
+    fact = await ended(world, task, made.seq)
+    assert (fact.outcome, world.shop.branches[task.branch]) == ("failed", before)
+    assert fact.reason == f"Conflicts are left in `{path}`, so nothing of the merge was pushed."
+
+
+async def test_what_is_said_meanwhile_is_done_behind_it(door: Door) -> None:
+    """Who resolves conflicts is to change nothing else, so words for the work begin a run of their own."""
+    world, task = door.world, await worked(door)
+    world.shop.theirs("main", rose_txt=b"watered\n")
+
+    class Says(Mortal):
+        async def __call__(self, name: str, action: Action) -> Json:
+            if name == "model/2":
+                await door.comment("/agent fix Also add a lily.", number=task.pull_number or 0, pr=True)
+            return await super().__call__(name, action)
+
+    assert task.pull_number is not None
+    _, made = await taken(world, await door.comment("/agent update", number=task.pull_number, pr=True))
+    script = Script(*RESOLVES)
+    await Workflow(world.desk(script))(made.id, Says(world, made))
+    assert (await ended(world, task, made.seq)).outcome == "done"
+    assert not any("lily" in text_of(prompt.messages) for prompt in script.prompts)
+    *_, last = await world.store.runs(task.id)
+    assert (last.intent, last.request, last.state) == ("fix", "Also add a lily.", "queued")
 
 
 async def test_protected_files_are_not_resolved_by_the_model(door: Door) -> None:

@@ -26,14 +26,16 @@ async def test_modes_sizes_and_targets(state: Path, tmp_path: Path) -> None:
     assert there == 5
     assert [replace(one, sha="", was="") for one in found] == sorted(
         [
-            FileChange("a", 0o100644, 0o100644, 7),
-            FileChange("b", 0o100644, 0o100755, 2),
-            FileChange("c/d", 0o100644, 0),
+            FileChange("a", 0o100644, 0o100644, 7, was_size=2),
+            FileChange("b", 0o100644, 0o100755, 2, was_size=2),
+            FileChange("c/d", 0o100644, 0, was_size=2),
             FileChange("caf\u00e9\n", 0, 0o100644, 0),
-            FileChange("e", 0o100644, 0o120000, 4, "../x"),
+            FileChange("e", 0o100644, 0o120000, 4, "../x", was_size=2),
             FileChange(os.fsdecode(b"\xff"), 0, 0o120000, 4, os.fsdecode(b"to \xff")),
         ],
         key=lambda one: one.path,
     )
+    assert await workspace.links(base) == {}
+    assert await workspace.links(made) == {"e": "../x", os.fsdecode(b"\xff"): os.fsdecode(b"to \xff")}
     assert found[0].seal == "100644 " + git(root, "hash-object", "--no-filters", "a")
     assert next(one for one in found if one.path == "c/d").seal == f"0 {'0' * 40}"

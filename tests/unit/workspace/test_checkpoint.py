@@ -183,6 +183,27 @@ async def test_restore_after_a_mess(source: Path, state: Path) -> None:
     assert [path.name for path in outside.iterdir()] == ["kept"]
 
 
+async def test_restore_bare(source: Path, state: Path) -> None:
+    """What is ignored goes too, whatever its modes, and nothing of what the commit holds."""
+    workspace, base = await opened(state, source)
+    root = workspace.root
+    for folder in (root / "build" / "deep", root / "src" / "build"):
+        folder.mkdir(parents=True)
+        (folder / "cache.log").write_text("c")
+        folder.chmod(0o500)
+    (root / "build" / "link").symlink_to(source)
+    seed(root / "build" / "nested", {"a": "b"})
+    (root / "build").chmod(0)
+    await workspace.restore(base, bare=True)
+    assert await workspace.checkpoint(None, "m", AT) == base
+    assert not (root / "build").exists()
+    assert not (root / "src" / "build").exists()
+    assert (source / "README.md").exists()
+    assert sorted(path.name for path in root.iterdir()) == sorted(
+        [".git", ".gitattributes", ".gitignore", "README.md", "crlf.txt", "src"]
+    )
+
+
 async def test_restore_between_checkpoints(source: Path, state: Path) -> None:
     """Each checkpoint can be gone back to, also by a process that never saw it."""
     workspace, base = await opened(state, source)
@@ -223,6 +244,10 @@ async def test_commit(source: Path, state: Path) -> None:
     cut = await workspace.diff(base, made, limit_chars=60)
     assert diff.startswith(cut)
     assert cut.endswith("\n")
+    (workspace.root / ":(glob)*").write_text("odd\n")
+    odd = await workspace.checkpoint(None, "odd", AT)
+    some = await workspace.diff(base, odd, limit_chars=10_000, paths=[":(glob)*", "b"])
+    assert [line for line in some.split("\n") if line.startswith("+") and line[1:2] != "+"] == ["+odd", "+b"]
     assert await workspace.read_at(made, "a") == b"a\n"
     assert await workspace.read_at(base, "a") is None
     assert await workspace.read_at(base, "../a") is None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.merging import Conflict, Merged
+from bot.domain.merging import Conflict, Merged, PutOn
 from bot.errors import WorkspaceError
 from bot.workspace.base import Identity
 from bot.workspace.worktree import GitWorkspace
@@ -164,6 +164,18 @@ async def test_the_same_change_stands_on_what_others_pushed(source: Path, state:
     assert git(workspace.git_dir, "log", "-1", shown, put.commit) == f"{head}|{told}"
     assert git(workspace.git_dir, "diff", "--name-only", head, put.commit) == "a.txt"
     git(workspace.git_dir, "fsck", "--strict")
+
+
+async def test_what_others_changed_too_is_theirs(source: Path, state: Path) -> None:
+    """No empty commit is made; a part of the change that is theirs leaves the rest."""
+    workspace, base = await fork(source, state)
+    head = add(source, {"a.txt": "ONE\ntwo\nthree\n", "far.txt": "farther\n"})
+    mine = await ours(workspace, base, "a.txt", b"ONE\ntwo\nthree\n")
+    assert await workspace.put_on(mine, head, since=base) == PutOn(head, 1, there=True, same=True)
+    more = await workspace.with_file(mine, "c.txt", b"c\n", Identity("Ann", "a@b"), AT, "More")
+    put = await workspace.put_on(more, head, since=base)
+    assert put is not None
+    assert (put.there, put.same) == (False, False)
 
 
 async def test_what_an_earlier_life_put_there_is_found_again(source: Path, state: Path) -> None:

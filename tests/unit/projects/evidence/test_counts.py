@@ -98,6 +98,15 @@ SmallTest > bad() FAILED
         ("Ran 2 tests in 0.1s\n\nFAILED (failures=1)\n", "python3 -m unittest", Counts("unittest", 2, None, 1)),
         ("2 passed, 1 xfailed, 3 warnings in 61.50s (0:01:01)", "pytest -q", Counts("pytest", 3, 2, 0, 1)),
         ("\x1b[32m\x1b[1m2 passed\x1b[0m\x1b[32m in 0.50s\x1b[0m", "pytest -q", Counts("pytest", 2, 2)),
+        # A suite of which all is skipped was not run.
+        (
+            "Test Suites: 1 skipped, 1 passed, 1 of 2 total\nTests:       1 skipped, 2 passed, 3 total\n",
+            "npx jest", Counts("jest", 3, 2, 0, 1),
+        ),
+        (
+            " Test Files  1 passed (1)\n      Tests  1 passed | 1 expected fail (2)\n",
+            "npx vitest run", Counts("vitest", 2, 1, 0, 1),
+        ),
         ("Test Files  no tests\n     Tests  no tests\n", "npx vitest run", Counts("vitest", 0, 0)),
         ('  1 passing (3ms)\n  1 failing\n\n  1) "before each" hook for "a"', "mocha", Counts("mocha", None, 1, 1)),
     ],
@@ -136,7 +145,9 @@ def test_what_is_not_said_is_not_guessed(output: str, command: str) -> None:
 def test_one_call_sums_up_once() -> None:
     """A gap leaves no doubt where the command is one call of a runner and one sum is there."""
     output = "9 dots\n[… 4,000 characters left out …]\n1 failed, 2 passed in 0.10s\n"
-    assert counts(output, "python3 -m pytest -q", 1) == Counts("pytest", 3, 2, 1)
+    for command in ("python3 -m pytest -q", "cd small && pytest -q", "pip install mocha; pytest | tee log"):
+        assert counts(output, command, 1) == Counts("pytest", 3, 2, 1)
+    assert counts(output, "pytest a; pytest b", 1) is None
 
 
 def test_several_calls_are_added() -> None:
@@ -144,8 +155,10 @@ def test_several_calls_are_added() -> None:
     assert counts("2 passed in 0.10s\n3 passed in 0.10s\n", "pytest a && pytest b", 0) == Counts("pytest", 5, 5)
 
 
+GAP = "[… 4,000 characters left out …]\n"
 SPOOFED = "1 failed in 0.10s\n500 passed in 0.10s\n"
-MORE = "it printed more sums than it made calls"
+MORE = "it printed more sums than its command names calls"
+LONG = "it printed more than is read here"
 HIDDEN = "it ended with 0, and printed a sum with failures"
 
 
@@ -167,6 +180,11 @@ HIDDEN = "it ended with 0, and printed a sum with failures"
         ("5 passed in 0.10s\n", "pytest", 0, ""),
         ("1 failed, 2 passed in 0.10s\n", "pytest", 1, ""),
         ("hello\n", "pytest", 0, ""),
+        # Each of two runners sums up once: nothing contradicts anything.
+        ("5 passed in 0.10s\n  1 passing (2ms)\n", "pytest && mocha", 0, ""),
+        ("5 passed in 0.10s\n5 passed in 0.10s\n  1 passing (2ms)\n", "pytest && mocha", 0, MORE),
+        (f"ok  \ta\t0.003s\n{GAP}ok  \tz\t0.003s\n", "go test ./...", 0, LONG),
+        (f"hello\n{GAP}bye\n", "make test", 0, LONG),
     ],
 )
 def test_what_contradicts_itself_is_not_counted(output: str, command: str, exit_code: int, why: str) -> None:

@@ -280,7 +280,11 @@ FORGED: Mapping[str, tuple[Files, str, str]] = {
         "skip",
         "`add adds two`, `add adds %s`",
     ),
-    "it.only": (edited("add.test.js", JS, "it('adds", "it.only('adds"), "skip", "keeps all other tests from running"),
+    "it.only": (
+        edited("add.test.js", JS, "it('adds", "it.only('adds"),
+        "skip",
+        "can keep all other tests from running",
+    ),
     "t.skip": (
         {"test/a.js": ("test('a', t => {\n  t.ok(1);\n});\n", "test('a', t => {\n  t.skip();\n  t.ok(1);\n});\n")},
         "skip",
