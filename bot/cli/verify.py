@@ -356,8 +356,9 @@ def _misnamed(claim: _Claim, seen: _Seen) -> Iterator[str]:
         if (said.name, said.command) not in named and not (said.found and said.command in seen.found):
             yield f"{said.name}: nothing in the repository names `{said.command}` as a check"
     claimed = {(said.name, said.command) for said in claim.checks}
-    files = [{(one.name, one.run) for one in checks} for checks in seen.files if checks]
-    always = set.intersection(*files) if len(files) > 1 else set()
+    then, *now = [{(one.name, one.run) for one in checks} for checks in seen.files]
+    # A branch without such a file takes no check away.
+    always = then.intersection(*filter(None, now)) if any(now) else set()
     for name, command in sorted(always - claimed):
         yield f"{name}: the repository names `{command}` as a check, and nothing is recorded of it"
 

@@ -72,7 +72,7 @@ def request(
     )
     head = f"{calling}**{'t' if calling else 'T'}he work is done and waits before it is pushed.**"
     shown = requests.exactly(diff, "diff") if diff else []
-    return "\n\n".join([head, how, *[_listed(one) for one in findings], bound, *shown])
+    return "\n\n".join([head, how, bound, *[_listed(one) for one in findings], *shown])
 
 
 def shown_of(findings: Sequence[Finding]) -> list[str]:

@@ -3,7 +3,13 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from bot.github.text import ZERO_WIDTH
+from markdown_it import MarkdownIt
+
+from bot.github.text import ZERO_WIDTH, clean
+
+_BLOCKS = MarkdownIt("commonmark").disable("html_block")
+"""Where GitHub sees blocks: of HTML there is none by then."""
+_BLOCKS.core.ruler.disable(["inline", "text_join"])
 
 _FENCE = re.compile(r"([\s>*+\-]*|\s*\d{1,9}[.)]\s+)(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)")
 _LANGUAGE = re.compile(
@@ -25,26 +31,30 @@ def visible(text: str) -> str:
     That is: what stands behind a fence's language, the source of drawings, cells beyond a table's header, and what
     formulas leave out. HTML and links are no matter of this, see `neutralise`.
     """
-    return "\n".join(_shown(text.split("\n")))
+    # As it is later: what nobody sees may keep a fence from being one.
+    return "\n".join(_shown(clean(text).split("\n")))
 
 
 def _shown(lines: Sequence[str]) -> Iterator[str]:
-    fence, widths = "", _widths(lines)
-    for line, width in zip(lines, widths, strict=True):
+    code, widths = _in_code(lines), _widths(lines)
+    for number, (line, width) in enumerate(zip(lines, widths, strict=True)):
         match = _FENCE.fullmatch(line)
-        if fence:
-            if match and not match[3] and match[2].startswith(fence):
-                fence = ""
+        if number in code:
             yield line
         elif match:
-            fence = match[2]
-            yield from _opened(match[1], fence, match[3].strip())
+            yield from _opened(match[1], match[2], match[3].strip())
         elif "|" in line and _ROW.fullmatch(row := _bare(line)) and width > _cells(row):
             yield line.replace("-", "-" + ZERO_WIDTH, 1)
         elif line.strip("> \t") == "$$" or (line.count("$") > 1 and re.search(r"[\\%]", line)):
             yield _MATH.sub(ZERO_WIDTH + "$", line)
         else:
             yield line
+
+
+def _in_code(lines: Sequence[str]) -> set[int]:
+    """Return the lines behind those that open a fence, up to its end; a look at each line alone takes more for one."""
+    fences = [token.map for token in _BLOCKS.parse("\n".join(lines)) if token.type == "fence" and token.map]
+    return {number for first, end in fences for number in range(first + 1, end)}
 
 
 def _opened(before: str, ticks: str, info: str) -> Iterator[str]:

@@ -334,7 +334,11 @@ class TaskStore(Protocol):
         ...
 
     async def post(self, task_id: str, kind: InboxKind, *, author: str, text: str, event_key: str) -> bool:
-        """Put something into the task's inbox; a known event key changes nothing and gives False."""
+        """Put something into the task's inbox.
+
+        False, and nothing is kept, for a known event key, and for a stop where no run is open: the next one is not
+        what it was meant for.
+        """
         ...
 
     async def inbox(self, task_id: str, *, after: int = 0) -> Sequence[InboxItem]:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, select
 from bot.store.base import Effect, InboxItem, InboxKind
 from bot.store.database import Shelf, insert, lock_task, replace
 from bot.store.intake import known_key
-from bot.store.schema import audit, effects, inbox, keys, steps
+from bot.store.schema import audit, effects, inbox, keys, runs, steps
 
 _STATE = "state"
 
@@ -36,7 +36,10 @@ class Notes(Shelf):
         await self._database.write(lambda connection: replace(connection, effects, values))
 
     async def post(self, task_id: str, kind: InboxKind, *, author: str, text: str, event_key: str) -> bool:
-        """Put something into the task's inbox; a known event key changes nothing and gives False.
+        """Put something into the task's inbox.
+
+        False, and nothing is kept, for a known event key, and for a stop where no run is open: the next one is not
+        what it was meant for.
 
         Raises:
             KeyError: no such task.
@@ -45,7 +48,9 @@ class Notes(Shelf):
 
         def act(connection: Connection) -> bool:
             lock_task(connection, task_id)
-            return known_key(connection, event_key) is None and insert(connection, inbox, values | {"task_id": task_id})
+            if known_key(connection, event_key) is not None or (kind == "stop" and not _is_open(connection, task_id)):
+                return False
+            return insert(connection, inbox, values | {"task_id": task_id})
 
         return await self._database.write(act)
 
@@ -101,3 +106,9 @@ class Notes(Shelf):
         """Append one line to the audit log."""
         values = {"at": at, "actor": actor, "action": action, "subject": subject, "detail": detail}
         await self._database.write(lambda connection: connection.execute(audit.insert().values(values)))
+
+
+def _is_open(connection: Connection, task_id: str) -> bool:
+    """Whether a task has a run that is not over."""
+    unfinished = select(runs.c.seq).where(runs.c.task_id == task_id, runs.c.state != "finished").limit(1)
+    return connection.scalar(unfinished) is not None

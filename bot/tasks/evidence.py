@@ -236,9 +236,9 @@ async def _with_bases_definition(scene: Scene, checker: Checker, compared: Compa
         name = f"check/base/{index}"
 
         async def action(name: str = name, index: int = index) -> Json:
-            live = await scene.lease.live()
+            workspace = (await scene.lease.opened()).workspace
             commit = cast("str", scene.lease.commit)
-            made = await live.workspace.mixed(commit, compared.base, compared.restored, scene.run.created_at)
+            made = await workspace.mixed(commit, compared.base, compared.restored, scene.run.created_at)
             return await checker.run("base", name, index, made)
 
         await scene.steps.do(name, action, stoppable=True)
@@ -256,9 +256,9 @@ async def _on_old_code(scene: Scene, checker: Checker, compared: Compared) -> No
         if why:
             await note("not run", reason=why)
             return None
-        live = await scene.lease.live()
+        workspace = (await scene.lease.opened()).workspace
         commit = cast("str", scene.lease.commit)
-        made = await live.workspace.mixed(compared.base, commit, compared.proof, scene.run.created_at)
+        made = await workspace.mixed(compared.base, commit, compared.proof, scene.run.created_at)
         for at, index in enumerate(indices):
             result = await checker.run("proof", f"check/proof/{at}", index, made)
             name = checker.evidence.checks[index].name

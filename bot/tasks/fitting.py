@@ -40,8 +40,9 @@ def fitted(threads: Sequence[OpenThread]) -> list[OpenThread]:
 def _shortened(thread: OpenThread) -> OpenThread:
     said = [replace(one, text=_head(one.text)) for one in thread.said]
     room, fits = THREAD_CHARS, set[int]()
-    # What writers ask for last counts most.
-    for index in sorted(range(len(said)), key=lambda index: (not said[index].writes, -index)):
+    # What writers ask for last counts most, and so does our own last word: where that is an answer, none is due.
+    counts = [one.writes or (one.ours and one is said[-1]) for one in said]
+    for index in sorted(range(len(said)), key=lambda index: (not counts[index], -index)):
         if _size(said[index]) <= room:
             room -= _size(said[index])
             fits.add(index)

@@ -240,8 +240,13 @@ async def prepare(scene: Scene) -> Prepared:
 
 async def _merged(scene: Scene) -> str:
     """Return the branch of the runs before, where this run has another one since that was merged; else nothing."""
-    before = worked_on(await scene.desk.store.events(scene.task.id), before=scene.run.seq)
-    return "" if scene.run.fresh or before == scene.task.branch else before
+    store, task, run = scene.desk.store, scene.task, scene.run
+    before, last = worked_on(await store.events(task.id), before=run.seq)
+    if before == task.branch:
+        return ""
+    # One that began anew got a branch of its own, though it may have ended before it worked there.
+    anew = any(one.fresh for one in await store.runs(task.id) if last < one.seq <= run.seq)
+    return "" if anew else before
 
 
 async def _threads(scene: Scene) -> dict[str, Json]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from bot.agent.gate import Asked
 from bot.domain.changes import FileChange, Finding, judge
-from bot.domain.events import CommitMade, Notice, PlanProposed, WorkspaceReady
+from bot.domain.events import CommitMade, Notice, PlanProposed
 from bot.domain.protected import is_protected
 from bot.domain.request import ActionRequest, canonical
 from bot.domain.review import OpenThread
@@ -19,6 +19,7 @@ from bot.tasks.decisions import drop
 from bot.tasks.engines.base import Json
 from bot.tasks.gates import CWD, heed_stop, show
 from bot.tasks.scene import Scene
+from bot.tasks.standing import stand
 from bot.workspace.base import Opened, Workspace
 
 PUSH = "push"
@@ -72,7 +73,9 @@ class Held:
         return cls(**{**data, "threads": [OpenThread.from_data(one) for one in data.get("threads", ())]})
 
 
-async def findings_of(scene: Scene, opened: Opened, base: str, commit: str, plan: str) -> list[Finding]:
+async def findings_of(
+    scene: Scene, opened: Opened, base: str, commit: str, plan: str, *, since: str = ""
+) -> list[Finding]:
     """Look through a change.
 
     Args:
@@ -81,22 +84,20 @@ async def findings_of(scene: Scene, opened: Opened, base: str, commit: str, plan
         base: what the change stands on.
         commit: the change.
         plan: the text of the plan that is carried out; empty where there is none.
+        since: what all that the task did stands on; empty for what its branch began on, or merged last.
     """
     if not opened.movable:
         return []
     workspace = opened.workspace
     changes, there = await workspace.changes(base, commit)
     workflows, agreed, seals = await _workflows(workspace, base), await _agreed(scene, plan), await _seals(scene)
-    whole = await _whole(scene, workspace, base, commit)
+    first = since or stand(await scene.desk.store.events(scene.task.id), None).base or base
+    whole = ((), 0) if first == base else await _whole(workspace, first, commit)
     return judge(changes, there, workflows, agreed, seals, whole=whole, links=await workspace.links(base))
 
 
-async def _whole(scene: Scene, workspace: Workspace, base: str, commit: str) -> tuple[Sequence[FileChange], int]:
-    """List what the task changed since it began, and count the files of that time; nothing where that is the change."""
-    events = await scene.desk.store.events(scene.task.id)
-    first = next((event.fact.commit for event in events if isinstance(event.fact, WorkspaceReady)), base)
-    if first == base:
-        return (), 0
+async def _whole(workspace: Workspace, first: str, commit: str) -> tuple[Sequence[FileChange], int]:
+    """List all that the task changed, and count the files of before; nothing where that cannot be told any more."""
     try:
         return await workspace.changes(first, commit)
     except WorkspaceError:
@@ -265,9 +266,12 @@ async def _moved(scene: Scene, held: Held, expected: str | None) -> Held | None:
         return None
     await lease.close()
     lease.commit = expected
-    found = replace(held, commit=put.commit, base=expected, expected=expected, hash="")
+    # Where it is in there already, as an earlier life pushed it, others may have gone on from that.
+    commit = expected if put.there else put.commit
+    found = replace(held, commit=commit, base=expected, expected=expected, hash="")
+    if not put.there:
+        await scene.recorder.note("moved", Notice(words.is_moved()))
     await keep(scene, found)
-    await scene.recorder.note("moved", Notice(words.is_moved()))
     return found
 
 

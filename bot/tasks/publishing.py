@@ -23,7 +23,7 @@ from bot.tasks.marks import mark
 from bot.tasks.moved import put_on_top
 from bot.tasks.opening import Prepared
 from bot.tasks.protection import Held
-from bot.tasks.rounds import answer_round
+from bot.tasks.rounds import answer_round, leave_round
 from bot.tasks.scene import Scene
 from bot.workspace.base import EXPECTED, Workspace
 
@@ -82,7 +82,12 @@ async def deliver(  # noqa: PLR0913 - all that is known of how a run ended
             await _push(scene, prepared, sha, seen=there, draft=False, name="push/kept")
             raise
     work = Work(sha, prepared.base, prepared.expected, branch, summary, complete, early)
-    await publish_work(scene, work, "pull", "check/shown", heard=heard)
+    try:
+        await publish_work(scene, work, "pull", "check/shown", heard=heard)
+    except Cancelled:
+        # It is where people see it, and the next round goes on from it.
+        await leave_round(scene, prepared, work)
+        raise
     await mark(scene, work, made or sha)
     return work
 

@@ -59,7 +59,7 @@ async def leave_round(scene: Scene, prepared: Prepared, work: Work | None) -> No
         return
 
     async def action() -> Json:
-        made, answers = await _made(scene, prepared, work), await _answers(scene)
+        made, answers = await _made(scene, prepared, work), await _answers(scene, scene.run.seq)
         before = await _left(scene, prepared)
         kept: dict[str, Dealt] = {}
         for thread in filter(lambda one: one.told, prepared.threads):
@@ -125,6 +125,12 @@ async def answer_round(
         await scene.recorder.note(f"{name}/failed", Notice(f"The review threads could not be answered: {error}"))
 
 
+def said_since(threads: Sequence[OpenThread], answered: Sequence[OpenThread]) -> list[OpenThread]:
+    """Leave out threads that were answered and in which nobody said anything since, nor asks for anything now."""
+    before = {thread.id: thread.seen for thread in answered if thread.told}
+    return [thread for thread in threads if thread.asks or before.get(thread.id) != thread.seen]
+
+
 async def _made(scene: Scene, prepared: Prepared, work: Work | None) -> _Made:
     """Look what this run's commit is, where people see it, and what it changes."""
     events = await scene.desk.store.events(scene.task.id)
@@ -139,12 +145,12 @@ async def _made(scene: Scene, prepared: Prepared, work: Work | None) -> _Made:
     return _Made(made.sha, "", frozenset(paths))
 
 
-async def _answers(scene: Scene, run: int = 0) -> Mapping[str, ThreadAnswer]:
-    """Return the last answer in each thread that a run gave, by the thread's name; this one where none is given."""
+async def _answers(scene: Scene, run: int) -> Mapping[str, ThreadAnswer]:
+    """Return the last answer in each thread that a run gave, by the thread's name."""
     kept: dict[str, ThreadAnswer] = {}
     for event in await scene.desk.store.events(scene.task.id):
         call = event.fact
-        if event.run != (run or scene.run.seq) or not isinstance(call, ToolFinished) or call.is_error:
+        if event.run != run or not isinstance(call, ToolFinished) or call.is_error:
             continue
         if call.answer is not None:
             answer = ThreadAnswer(str(call.answer["thread"]), str(call.answer["text"]), call.answer["done"] is True)

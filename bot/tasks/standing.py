@@ -175,10 +175,10 @@ def _left_behind(events: Sequence[RunEvent]) -> int:
     return max((run for run, branch in worked if branch != worked[-1][1]), default=0)
 
 
-def worked_on(events: Sequence[RunEvent], *, before: int) -> str:
-    """Return the branch on which the last run before this one worked; empty where none did."""
-    worked = [event.fact for event in events if isinstance(event.fact, WorkspaceReady) and event.run < before]
-    return worked[-1].branch if worked else ""
+def worked_on(events: Sequence[RunEvent], *, before: int) -> tuple[str, int]:
+    """Return the branch of the last run before this one that had one, and which run that was; empty and 0 for none."""
+    worked = [(event.fact.branch, event.run) for event in events if isinstance(event.fact, WorkspaceReady)]
+    return next((one for one in reversed(worked) if one[1] < before), ("", 0))
 
 
 def pushed_by_us(events: Sequence[RunEvent], task: Task) -> str:

@@ -8,10 +8,12 @@ from typing import Literal
 
 from bot.domain.task import Run, Task
 from bot.domain.trigger import Closed, Commented, Reviewed, ThreadCommented, Trigger, Unlabelled
+from bot.errors import RunEnding
 from bot.github import comments
 from bot.github.base import GitHub
 from bot.store.base import Effect, TaskStore
 from bot.tasks import decisions
+from bot.tasks.decisions import STOPPED
 from bot.tasks.effects import ensure_comment, progress_slot
 from bot.tasks.plans import deciding_run
 from bot.tasks.standing import progress_view, stand
@@ -56,6 +58,9 @@ async def halt(  # noqa: PLR0913 - a stop has these sides
         word: the command word.
         now: the present time.
         signal: tells a run of this process that it has to stop.
+
+    Raises:
+        RunEnding: the run ended meanwhile; handled again it is seen what is left to be stopped.
     """
     context, thread = trigger.context, trigger.context.thread
     task = await store.task_of(thread.repository.id, thread.number)
@@ -72,9 +77,14 @@ async def halt(  # noqa: PLR0913 - a stop has these sides
     waited = await decisions.drop(store, task, said.by, now)
     if run.state == "finished":
         halted = await _drop(store, github, task, run, said, slot)
+        if halted.state == "done" and not waited:
+            # An earlier handling let go of it, and may not have come to show that.
+            waited = [one for one in await store.decisions(task.id) if (one.run, one.reason) == (run.seq, STOPPED)]
     else:
         if await store.post(task.id, "stop", author=said.by, text=why, event_key=context.event_key):
             await store.audit(now, said.by, "run.stop", run.id, why)
+        elif await store.accepted(context.event_key) is None:
+            raise RunEnding(f"run {run.id} ended just now")
         signal(run.id)
         halted = Halted("done", f"stop: {run.id}")
     await decisions.show_dropped(store, github, task, waited, said.by)

@@ -179,7 +179,7 @@ async def post_answers(  # noqa: PLR0913 - an answer has this many sides
 async def _resolve(store: TaskStore, github: GitHub, task: Task, view: RoundView) -> int:
     """Resolve what may be, keep which threads these are, and count them."""
     # Answers take their time to be posted, so that people may have said something since.
-    threads = await github.reviews.review_threads(task.repository, task.pull_number or 0) if view.replies else ()
+    threads = await github.reviews.review_threads(task.repository, task.pull_number or 0) if view.resolved else ()
     there, told = {thread.id: thread for thread in threads}, dict(view.replies)
     resolved = set[str]()
     for thread in view.resolved:

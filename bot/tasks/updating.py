@@ -215,8 +215,8 @@ async def _seal(scene: Scene, joined: Joined) -> str:
             made = made or joined.commit
             paths = await workspace.changed_paths(joined.commit, made)
             await keep_secrets(scene, workspace, joined.commit, made, paths)
-            found = protected.waiting(await protection.findings_of(scene, opened, joined.commit, made, ""))
-            if found:
+            found = await protection.findings_of(scene, opened, joined.commit, made, "", since=joined.base)
+            if found := protected.waiting(found):
                 raise TaskRefused(updating.protected(sorted({path for one in found for path in one.paths})))
             tree = await workspace.tree_of(made)
             sha = await workspace.joined(tree, [joined.head, joined.base], author, run.created_at, message)

@@ -44,7 +44,7 @@ from bot.tasks.publishing import deliver, release
 from bot.tasks.recorded import Ears, RecordedModel, RecordedToolset
 from bot.tasks.recorder import Recorder
 from bot.tasks.reporting import report
-from bot.tasks.rounds import answer_round, leave_round
+from bot.tasks.rounds import answer_round, leave_round, said_since
 from bot.tasks.scene import Scene
 from bot.tasks.steps import Steps
 from bot.tasks.updating import update_branch
@@ -194,8 +194,10 @@ class _Life:
                 work = await release(self.scene, prepared, prepared.held)
                 if not self.scene.run.request or work.branch != self.scene.task.branch:
                     return Ending("done", "", work.summary)
-                # What else is asked stands on that.
-                prepared, lease.commit = replace(prepared, base=work.commit, expected=work.commit), work.commit
+                # What else is asked stands on that, and what was answered with it has its answer.
+                threads = said_since(prepared.threads, prepared.held.threads)
+                prepared = replace(prepared, base=work.commit, expected=work.commit, threads=threads)
+                lease.commit = work.commit
             if self.scene.run.intent in BESIDE:
                 return Ending("done", "", await self._aside(begun, prepared))
             finished = await self._loop(begun, prepared)

@@ -116,7 +116,10 @@ class Workspace(Protocol):
         ...
 
     async def diff(self, base: str, commit: str, *, limit_chars: int, paths: Sequence[str] = ()) -> str:
-        """Return the unified diff between two commits, of all files or of some, cut at a whole line."""
+        """Return the unified diff between two commits, of all files or of some, cut at a whole line.
+
+        Where some are too many for one command, it is that of all.
+        """
         ...
 
     async def diff_stat(self, base: str, commit: str) -> DiffStat:

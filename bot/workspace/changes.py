@@ -9,9 +9,12 @@ from bot.domain.changes import FileChange
 from bot.workspace.git import Git
 from bot.workspace.paths import LONGEST
 from bot.workspace.restore import beginning, content, requests
-from bot.workspace.tree import LINK, Leaf
+from bot.workspace.tree import LINK, SUBMODULE, Leaf
 
-_LISTED = ("ls-tree", "-r", "-z", "--long", "--full-tree")
+Row = tuple[bytes, int, int, str, str]
+"""A path that differs: its modes before and after, the ids of the old object and of the new one."""
+
+_LISTED = ("ls-tree", "-r", "-z", "--full-tree")
 
 
 async def changes(git: Git, git_dir: Path, base: str, commit: str) -> tuple[Sequence[FileChange], int]:
@@ -25,7 +28,8 @@ async def changes(git: Git, git_dir: Path, base: str, commit: str) -> tuple[Sequ
     """
     options = ("-r", "-z", "--raw", "--no-renames", "--no-abbrev")
     found = list(_rows(await git.check(git_dir, "diff-tree", *options, base, commit, "--")))
-    then, sizes = [dict(_sizes(await git.check(git_dir, *_LISTED, one))) for one in (base, commit)]
+    listing = await git.check(git_dir, *_LISTED, "--name-only", base)
+    sizes = await _sizes(git, git_dir, found)
     links = [(path, Leaf(LINK, sha)) for path, _, after, _, sha in found if after == LINK]
     targets = dict(zip((path for path, _ in links), await _contents(git, git_dir, links), strict=True))
     made = (
@@ -33,15 +37,15 @@ async def changes(git: Git, git_dir: Path, base: str, commit: str) -> tuple[Sequ
             os.fsdecode(path),
             before,
             after,
-            sizes.get(path, 0),
+            sizes.get(sha, 0),
             os.fsdecode(targets.get(path, b"")),
             sha,
             was,
-            then.get(path, 0),
+            sizes.get(was, 0),
         )
         for path, before, after, was, sha in found
     )
-    return sorted(made, key=lambda one: one.path), len(then)
+    return sorted(made, key=lambda one: one.path), listing.count(b"\0")
 
 
 async def links(git: Git, git_dir: Path, commit: str) -> Mapping[str, str]:
@@ -61,20 +65,22 @@ async def links(git: Git, git_dir: Path, commit: str) -> Mapping[str, str]:
     return {os.fsdecode(path): os.fsdecode(target) for (path, _), target in zip(made, targets, strict=True)}
 
 
-def _rows(raw: bytes) -> Iterator[tuple[bytes, int, int, str, str]]:
-    """Read `diff-tree --raw -z`: path, modes before and after, ids of the old object and of the new one."""
+def _rows(raw: bytes) -> Iterator[Row]:
+    """Read `diff-tree --raw -z`."""
     pieces = raw.split(b"\0")
     for about, path in zip(pieces[::2], pieces[1::2], strict=False):
         before, after, was, sha, _ = about.lstrip(b":").split()
         yield path, int(before, 8), int(after, 8), was.decode(), sha.decode()
 
 
-def _sizes(listing: bytes) -> Iterator[tuple[bytes, int]]:
-    """Read `ls-tree --long`; a submodule has no size."""
-    for record in filter(None, listing.split(b"\0")):
-        about, _, path = record.partition(b"\t")
-        size = about.split()[3]
-        yield path, int(size) if size.isdigit() else 0
+async def _sizes(git: Git, git_dir: Path, found: Sequence[Row]) -> Mapping[str, int]:
+    """Ask for the bytes of what differs, by id: of a whole tree that takes long."""
+    sides = (side for _, before, after, was, sha in found for side in ((before, was), (after, sha)))
+    ids = {one for mode, one in sides if mode not in {0, SUBMODULE}}
+    asked = "".join(f"{one}\n" for one in ids).encode()
+    raw = await git.check(git_dir, "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=asked)
+    lines = (line.split() for line in raw.decode().splitlines())
+    return {one: int(size) for one, size in lines if size.isdigit()}
 
 
 async def _contents(git: Git, git_dir: Path, links: Sequence[tuple[bytes, Leaf]]) -> Sequence[bytes]:

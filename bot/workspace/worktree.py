@@ -29,6 +29,8 @@ WIP = "refs/agent/wip"
 OURSELVES = Identity("issuewright", "noreply@issuewright.invalid")
 _LISTED = ("ls-tree", "-r", "-t", "-z", "--long", "--full-tree")
 _DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
+_NAMED = 1 << 20
+"""Bytes of paths that a command is given: Linux takes 2 MiB of arguments and environment in all."""
 
 
 class GitWorkspace:
@@ -163,14 +165,18 @@ class GitWorkspace:
         await remote.push(self._git, self.git_dir, origin, commit, branch, expected=expected)
 
     async def diff(self, base: str, commit: str, *, limit_chars: int, paths: Sequence[str] = ()) -> str:
-        """Return the unified diff between two commits, of all files or of some, cut at a whole line."""
+        """Return the unified diff between two commits; see `Workspace.diff`."""
 
         def read(stream: IO[bytes]) -> str:
             # A character takes four bytes at most.
             text = stream.read(limit_chars * 4 + 4).decode(errors="replace")
             return text if len(text) <= limit_chars else text[: text.rfind("\n", 0, limit_chars) + 1]
 
-        return await self._git.stream(self.git_dir, *_DIFF, "-M", *_ids(base, commit), "--", *paths, consume=read)
+        some = paths if sum(len(os.fsencode(path)) + 9 for path in paths) <= _NAMED else ()
+        # Who asks for some wants to see what is there, also of a submodule.
+        modules = ("--ignore-submodules=none",) if paths else ()
+        options = (*_DIFF, *modules, "-M", *_ids(base, commit))
+        return await self._git.stream(self.git_dir, *options, "--", *some, consume=read)
 
     async def diff_stat(self, base: str, commit: str) -> DiffStat:
         """Count what changed between two commits; a renamed file counts once, a binary one has no lines."""

@@ -397,7 +397,7 @@ async def test_a_slot_holds_what_was_made_last(store: TaskStore) -> None:
 
 
 async def test_an_event_is_posted_once(store: TaskStore) -> None:
-    """An event is posted once."""
+    """An event is posted once, and a stop to an open run alone."""
     run = await begin(store, "first")
     task = run.task_id
     assert await store.post(task, "steer", author="bea", text=EVIL, event_key="k1")
@@ -409,6 +409,10 @@ async def test_an_event_is_posted_once(store: TaskStore) -> None:
     assert stop == InboxItem(stop.id, "stop", "bea", "", event_key="k2")
     assert steer.id < stop.id
     assert await store.inbox(task, after=steer.id) == [stop]
+    await store.finish(task, 1, "done", "", START)
+    assert not await store.post(task, "stop", author="bea", text="", event_key="for no run")
+    assert await store.post(task, "push", author="bea", text="", event_key="k4")
+    assert [item.kind for item in await store.inbox(task, after=stop.id)] == ["push"]
     with pytest.raises(KeyError):
         await store.post("0" * 32, "stop", author="bea", text="", event_key="k3")
 

@@ -46,7 +46,7 @@ _GAP = re.compile(r"^\[… [\d,.]+ \w+ left out …\]$", re.MULTILINE)
 """What the sandbox writes where it left something out."""
 _SEVERAL = re.compile(r"[;&|\n]")
 _INSTALLS = re.compile(r"\b(?:install|add|sync)\b")
-_WORD = re.compile(r"(\d+) ([a-z]+)")
+_WORD = re.compile(r"\b(\d+) ([a-z]+)")
 _MOST_DIGITS = 9
 _FAILURES = "it ended with 0, and printed a sum with failures"
 _SUMS = "it printed more sums than its command names calls"
@@ -153,7 +153,7 @@ def _pytest(text: str) -> list[Counts]:
 
 
 def _of_pytest(said: str, collected: int | None) -> Counts:
-    number = _words(re.sub(r"\d+ subtests \w+", "", said)).get
+    number = _words(re.sub(r"\b\d+ subtests \w+", "", said)).get
     errors = number("errors", 0) + number("error", 0)
     passed = number("passed", 0) + number("xpassed", 0)
     failed, skipped = number("failed", 0), number("skipped", 0) + number("xfailed", 0)
@@ -178,7 +178,7 @@ def _unittest(text: str) -> list[Counts]:
 
 
 def _of_unittest(runner: str, ran: int, said: str, bad: Sequence[tuple[str, str]]) -> Counts:
-    number = {name.strip(): _number(value) for name, value in re.findall(r"([a-z ]+)=(\d+)", said)}.get
+    number = {name.strip(): _number(value) for name, value in re.findall(r"(?<![a-z ])([a-z ]+)=(\d+)", said)}.get
     failed, errors = number("failures", 0), number("errors", 0)
     unexpected = number("unexpected successes", 0)
     skipped = number("skipped", 0) + number("expected failures", 0)

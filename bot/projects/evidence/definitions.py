@@ -48,6 +48,7 @@ _JS = r"\.(?:[cm]?[jt]s|json|ya?ml)"
 _SHELL = r"\.(?:sh|bash|cmd|bat|ps1)"
 _CHECK_NAME = r"(?:run[-_]?)?(?:all[-_]?)?(?:tests?|checks?|lint|ci|verify|coverage)(?:[-_]\w+)?"
 _CHECKS = "A script that checks"
+_CI = "What CI runs"
 _DEFINITIONS: Sequence[_Definition] = (
     _Definition(
         re.compile(r"^\.github/issuewright\.yml$"), "configuration", whole,
@@ -58,7 +59,7 @@ _DEFINITIONS: Sequence[_Definition] = (
             r"^\.github/(?:workflows|actions)/.*|^\.gitlab-ci\.ya?ml$|^\.(?:circleci|buildkite)/.*|^azure-pipelines[^/]*$"
             r"|^\.?(?:travis|appveyor|drone|cirrus)\.yml$|(?:^|/)Jenkinsfile$|^bitbucket-pipelines\.yml$"
         ),
-        "ci", whole, "What CI runs", new=False,
+        "ci", whole, _CI, new=False,
     ),
     _Definition(_named(r"package\.json"), "script", scripts, "The script", new=False, along=comes_along),
     _Definition(_named(r"package\.json"), "configuration", runners, "How tests are run by"),
@@ -214,7 +215,7 @@ _TOOLS: Sequence[tuple[re.Pattern[str], frozenset[str]]] = tuple(
 """What only certain programs read: a file, or with `#` before it a section."""
 _NUMBER = re.compile(
     r"(?P<name>fail[-_]under|min(?:imum)?[-_]coverage|maxfail|branches|functions|lines|statements|minimum"
-    r"|max-warnings|reruns|retries|retry)[\"']?\s*[=: >]\s*[\"']?(?P<value>\d{1,9}(?:\.\d{1,9})?)"
+    r"|max-warnings|reruns|retries|retry)[\"']?\s{0,20}[=: >]\s{0,20}[\"']?(?P<value>\d{1,9}(?:\.\d{1,9})?)"
 )
 _MORE_IS_WEAKER = frozenset({"max-warnings", "reruns", "retries", "retry"})
 
@@ -254,7 +255,7 @@ def _is_run(path: str, what: str, name: str, calls: Calls) -> bool:
     """Say whether a command may lead to what reads this part of a file; so it is where nobody knows the commands."""
     if not calls.known or calls.call(path):
         return True
-    if what == _CHECKS:
+    if what in {_CHECKS, _CI}:
         return False
     programs = [words for where, words in _TOOLS if where.search(f"{path}#{name}")]
     return not programs or any(words & calls.words for words in programs)

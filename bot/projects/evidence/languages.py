@@ -46,8 +46,10 @@ _C_COMMENTS = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _QUOTED = r'"(?:\\.|[^"\\\n])*"?'
 _SINGLE = r"'(?:\\.|[^'\\\n])*'?"
 """What is not closed goes on to the end of the line: looking for a missing end from each quote takes for ever."""
-_REGEX = r"(?<=[=(,:\[!&|?{};\n])[ \t]*/(?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*"
-"""Of JavaScript, where an expression begins: else a quote within it would begin a string."""
+_PLAIN = r"(?:\\.|[^/\\\n\[]){0,300}+"
+_REGEX = rf"(?<=[=(,:\[!&|?{{}};\n])[ \t]*/(?![*/]){_PLAIN}(?:\[(?:\\.|[^\]\\\n]){{0,60}}+\]{_PLAIN}){{0,5}}+/[a-z]*"
+"""Of JavaScript, where an expression begins: else a quote within it would begin a string. Bounded: of a line that is
+full of begins, each is looked for an end."""
 _INSERTED = re.compile(r"\$\{[^{}]*\}")
 _FORMATTED = re.compile(r"\{[^{}]*\}")
 """Code within a string."""
@@ -72,8 +74,8 @@ PYTHON = Language(
         r"@(?:\w+\.)*(?:skip|skipif|xfail|skipIf|skipUnless|expectedFailure)\b"
         r"|\bunittest\.(?:skip\w*|expectedFailure)\b|\bmark\.(?:skip|skipif|xfail)\b|\bpytestmark\s*=.{0,300}\b(?:skip|xfail)"
         r"|\bpytest\.(?:skip|xfail|importorskip)\s*\(|^\s*(?:skip|xfail|importorskip)\(\s*[\"'f]|\.skipTest\s*\(|\braise\s+(?:unittest\.)?SkipTest\b"
-        r"|\b__test__\s*=\s*False|^\s*(?:if|while) (?:False|0|TYPE_CHECKING)\s*:|^\s*for \w+ in (?:\(\)|\[\])\s*:"
-        r"|\bparametrize\(.{0,200}?,\s*(?:\[\s*\]|\(\s*\))\s*[,)]"
+        r"|\b__test__\s*=\s*False|^\s*(?:if|while) (?:False|0)\s*:|^\s*for \w+ in (?:\(\)|\[\])\s*:"
+        r"|\bparametrize\(\s*(?:[\"'][^\"']{0,200}[\"']|[(\[][^()\[\]]{0,200}[)\]])\s*,\s*(?:\[\s*\]|\(\s*\))\s*[,)]"
         r"|^(?:del\s+(?:test|Test)\w*|(?:test|Test)\w*\s*=\s*None\b)"
     ),
     ends=re.compile(

@@ -36,7 +36,7 @@ _HOOK = re.compile(
 """What binds the name of a hook or of a list, alone or with others."""
 _IMPORTS = re.compile(r"\bfrom\b[^()]{0,300}?\bimport\b\s*(?P<names>\(?\s*\*|[\w\s,()]*)")
 _IMPORTED = re.compile(rf"\b(?:{_NAMES})|\*")
-_FOR_ALL = re.compile(r"\bautouse\s*=\s*(?!False\b)|\bspecname\s*=")
+_FOR_ALL = re.compile(r"\bautouse\s*=(?!\s*False\b)|\bspecname\s*=")
 _DEFINES = re.compile(r"(?:(?:async )?def|class)\b")
 _MOST_DOTS = 200
 """In one line of TOML: reading a key takes the longer for each of its parts the more there are."""

@@ -44,6 +44,8 @@ _MODULE = re.compile(
 _PYTHON = re.compile(r"py|tox$|nox$|uvx?$|poetry$|pdm$|hatch$|coverage$|nose|django|manage\.py$|\S+\.py$")
 _OTHERS = frozenset({"go", "cargo", "mvn", "mvnw", "gradle", "gradlew", "npm", "npx", "node", "yarn", "pnpm", "bun"})
 """Programs that run the tests of other languages."""
+_INSTALLED = re.compile(r"(?!(?:.*/)?(?:__)?(?:fixtures?|testdata)(?:__)?/)(?:.*/)?node_modules/")
+"""What tests keep as data holds such folders as well, and nothing is run from there."""
 _PLUGINS = re.compile(r"^[^/]+\.(?:egg|dist)-info/[^/]+$")
 _VARIABLES = re.compile(r"\bPYTEST_(?:ADDOPTS|PLUGINS|DISABLE_PLUGIN_AUTOLOAD)\b|\bpytest_plugins\s*[:+]?=")
 _MORE_VARIABLES = re.compile(
@@ -73,7 +75,7 @@ def place_of(path: str, calls: Calls) -> str:
         (path in calls.targets, "has the name of a target, which make does not run where there is such a file"),
         (path.endswith(".pyc"), "is compiled code, which Python may take whatever its source says"),
         (path.endswith("/go.mod"), "makes its folder another module, which `go test ./...` above it does not enter"),
-        ("node_modules" in path.split("/"), "takes the place of an installed package"),
+        (_INSTALLED.match(path), "takes the place of an installed package"),
         (_PLUGINS.search(path), "can put plugins into what runs the tests"),
     ]
     found = _MODULE.match(path)

@@ -17,7 +17,7 @@ _MANY_SNAPSHOTS = 5
 """Files of snapshots in one change that a reviewer hardly reads each."""
 _MANY_LINES = 60
 _COOKIE = re.compile(r"[ \t\f]*#.{0,200}?coding[:=][ \t]*(?P<name>[-\w.]{1,80})")
-_HIDDEN = re.compile(r"\\u+000[aAdD]")
+_HIDDEN = re.compile(r"\\u+000[ad]", re.IGNORECASE)
 _PLAIN = re.compile(
     r"utf[-_]?8(?:[-_]sig)?|(?:us[-_])?ascii|latin[-_]?1|iso[-_]8859[-_]1|(?:windows|cp)[-_]?125\d", re.IGNORECASE
 )

@@ -90,6 +90,8 @@ def test_an_honest_block_is_as_recorded() -> None:
         # Between the work and now it came or went.
         ({}, replace(SEEN, files=[[TESTS], [TESTS, LINT]]), []),
         ({}, replace(SEEN, files=[[], [TESTS]]), []),
+        ({}, replace(SEEN, files=[[], [TESTS, LINT], [TESTS, LINT]]), []),
+        ({}, replace(SEEN, files=[[TESTS, LINT], [TESTS], [TESTS, LINT]]), []),
         (row(found=True), replace(SEEN, files=[[], []], found=["make test"]), []),
         (
             row(),

@@ -27,11 +27,19 @@ def rendered(markdown: str) -> str:
         f"| a | b |\n|---|---|\n| 1 | 2 | {HIDDEN} |",
         f"a | b\n-|-\n1 | 2\n3 | 4 | {HIDDEN}",
         f"- x\n- ```sh {HIDDEN}\n  ls\n  ```",
+        # What only looks as if it opened or closed a fence.
+        f"    ```\n\n```sh {HIDDEN}\nls\n```",
+        f"\u00a0```\n```sh {HIDDEN}\nls\n```",
+        f"```\n- ```\n```\n~~~sh {HIDDEN}\nls\n~~~",
+        f"> ```\n> x\n\n```sh {HIDDEN}\nls\n```",
+        f"<!--\n\n```sh {HIDDEN}\nls\n```\n-->",
+        f"`\x07``sh {HIDDEN}\nls\n```",
+        f"    ```\n\n| a | b |\n|---|---|\n| 1 | 2 | {HIDDEN} |",
     ],
 )
 def test_what_is_hidden_is_shown(hides: str) -> None:
     """Everything that stands in the text can be read."""
-    before, after = rendered(hides), rendered(quote(visible(hides)))
+    before, after = rendered(quote(hides)), rendered(quote(visible(hides)))
     assert "AGENTS.md" not in before
     assert HIDDEN in after.replace("-", " ") if "-and-more" in hides else HIDDEN in after
 

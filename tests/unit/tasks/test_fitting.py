@@ -60,3 +60,11 @@ def test_the_newest_of_what_a_writer_asks_counts_most() -> None:
     [made] = fitted([thread(1, *said)])
     assert [one.text[:2] for one in made.said] == ["06", "07", "08", "09"]
     assert made.omitted == 6
+
+
+def test_our_answer_stays_the_last_word() -> None:
+    """Where writers said more than there is room for."""
+    said = [by("maria", "x" * 3_850)] * 10
+    [made] = fitted([thread(1, *said, by("", "No."))])
+    assert made.omitted
+    assert not made.is_due

@@ -13,7 +13,10 @@ from bot.tasks.engines.base import Action, Json
 from bot.tasks.protection import kept
 from bot.tasks.workflow import Workflow
 from tests.unit.tasks.made import Copy, Script, World, finish, read, reply, run, write
+from tests.unit.tasks.test_rounds import WRITER, answer, asked, left, pull, say
 from tests.unit.tasks.test_workflow import Death, Mortal, ended, whole
+
+__all__ = ["pull"]
 
 STORY = (reply(read("rose.txt")), reply(write("rose.txt", "wet")), reply(finish("Watered.")))
 MORE = (reply(read("rose.txt")), reply(write("rose.txt", "wetter")), reply(finish("Watered.")))
@@ -89,6 +92,21 @@ async def test_what_people_look_at_stays_as_it_is(world: World) -> None:
     assert world.shop.branches[task.branch] == head
     assert world.shop.commits[world.shop.branches[f"agent/7-{task.id[:8]}-run2"]] == {"rose.txt": b"wetter"}
     assert len(world.github.pulls) == 1
+
+
+async def test_what_a_round_pushed_is_told_by_the_next_one(world: World, pull: int) -> None:
+    """Its commit is in the pull request, and its answers are not lost."""
+    say(world, pull, WRITER, "Wetter, please.")
+    task, one = await asked(world)
+    story = (*MORE[:1], reply(write("rose.txt", "w"), answer("T1")), *MORE[2:])
+    await stopped(world, task, one, story, "pull")
+    head = world.shop.branches[task.branch]
+    assert world.shop.commits[head] == {"rose.txt": b"w"}
+    _, again = await world.begin("again", comment_id=901, request="")
+    await whole(world, again, *[reply(finish())] * 3)
+    _, ((is_resolved, words),) = left(world, pull)
+    assert is_resolved
+    assert words.startswith(f"Dealt with in {head}, which changes `rose.txt`.")
 
 
 async def test_nobody_is_asked_about_what_was_stopped(world: World) -> None:

@@ -6,10 +6,11 @@ import pytest
 
 from bot.domain.events import Notice, PullOpened
 from bot.settings.server import ServerSettings
-from tests.unit.tasks.made import World, finish, read, reply, write
+from bot.tasks.workflow import Workflow
+from tests.unit.tasks.made import Script, World, finish, read, reply, write
 from tests.unit.tasks.test_intake import Door
 from tests.unit.tasks.test_rounds import WRITER, asked, behind, known, pull, say
-from tests.unit.tasks.test_workflow import ended, whole
+from tests.unit.tasks.test_workflow import Mortal, ended, whole
 
 __all__ = ["pull"]
 
@@ -71,6 +72,22 @@ async def test_the_run_behind_that_goes_on_as_ever(world: World, pull: int) -> N
     assert "on the same branch" in told
     assert "merged" not in told
     assert "not in it" not in told
+
+
+async def test_what_began_anew_was_not_merged(world: World) -> None:
+    """Though the run that began anew ended before it had a work tree."""
+    task, one = await world.begin()
+    await whole(world, one, reply(read("rose.txt")), reply(write("rose.txt", "wet")), reply(finish()))
+    _, anew = await world.begin("anew", comment_id=900, request="", fresh=True)
+    desk = world.desk(Script())
+    desk.stop_of(anew.id).set()
+    await Workflow(desk)(anew.id, Mortal(world, anew))
+    assert (await ended(world, task, anew.seq)).outcome == "stopped"
+    _, again = await world.begin("again", comment_id=901, request="More.")
+    await whole(world, again, reply(read("rose.txt")), reply(write("rose.txt", "wetter")), reply(finish()))
+    assert (await ended(world, task, again.seq)).outcome == "done"
+    facts = [event.fact for event in await world.store.events(task.id)]
+    assert not [fact for fact in facts if isinstance(fact, Notice) and "merged" in fact.text]
 
 
 @pytest.mark.parametrize("command", ["update", "check"])

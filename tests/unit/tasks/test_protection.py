@@ -183,6 +183,20 @@ async def test_what_is_deleted_over_several_runs_waits(world: World) -> None:
     assert "deletes or empties 3 of 11 files" in asked.why
 
 
+async def test_what_was_deleted_before_the_branch_began_is_not_the_tasks(world: World) -> None:
+    """Who begins anew stands on what others made of the base branch meanwhile."""
+    files = {f"f{number}": b"text" for number in range(20)} | {"rose.txt": b"dry"}
+    world.shop.branches["main"] = world.shop.keep(files, "many")
+    task, one = await world.begin()
+    await whole(world, one, reply(write("poppy.txt", "red")), reply(finish("One.", "b")))
+    left = {path: text for path, text in files.items() if path not in {"f17", "f18", "f19"}}
+    world.shop.branches["main"] = world.shop.keep(left, "fewer")
+    world.commands |= {f"rm {number}": removes(f"f{number}") for number in range(3)}
+    _, second = await world.begin("second", comment_id=900, request="Anew.", fresh=True)
+    await whole(world, second, reply(run("rm 1", "a")), reply(run("rm 2", "c")), reply(finish("Two.", "d")))
+    assert (await ended(world, task, 2)).outcome == "done"
+
+
 async def test_a_name_that_is_no_text_waits_and_is_pushed(world: World) -> None:
     """Bytes that are no UTF-8 are lone surrogates here, which no API and no database takes."""
     name = ".github/x\udcff.yml"
@@ -252,6 +266,26 @@ async def test_work_that_waits_goes_on_top_of_what_others_pushed(world: World) -
     head = world.shop.branches[task.branch]
     assert world.shop.parents[head] == theirs
     assert world.shop.commits[head] == {"rose.txt": b"wet\n", "lily.txt": b"theirs", PATH: b"on: push\n"}
+
+
+async def test_what_an_earlier_life_pushed_is_gone_on_from_as_others_left_it(world: World) -> None:
+    """It died before it could note that; what others put on top of it stays."""
+    await whole(world, (await world.begin())[1], reply(read("rose.txt")), reply(write("rose.txt", "dry")), STORY[1])
+    task, one = await world.begin("second", comment_id=899, request="More.")
+    await whole(world, one, *STORY)
+    waits = await kept(world.store, task)
+    assert waits is not None
+    world.shop.branches[task.branch] = waits.commit
+    world.shop.theirs(task.branch, lily_txt=b"theirs")
+    _, again = await world.begin("third", comment_id=900, request="And poppies.")
+    await whole(world, again, reply(write("poppy.txt", "red", "c")), reply(finish("Planted.", "d")))
+    assert (await ended(world, task, 3)).outcome == "done"
+    assert world.shop.commits[world.shop.branches[task.branch]] == {
+        "rose.txt": b"wet\n",
+        "lily.txt": b"theirs",
+        "poppy.txt": b"red",
+        PATH: b"on: push\n",
+    }
 
 
 async def test_unfinished_work_stays_and_nobody_is_asked(world: World) -> None:

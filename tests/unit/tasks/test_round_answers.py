@@ -89,6 +89,21 @@ async def test_a_round_that_was_held_answers_once_it_is_pushed(world: World, pul
     assert world.github.reviews.given[pull][-1].commit == head
 
 
+async def test_what_was_answered_with_what_was_held_is_not_due_again(world: World, pull: int) -> None:
+    """Where something else was asked before the approval came, so that one run does both."""
+    task = await held(world, pull)
+    (waiting,) = await waiting_for(world.store, task)
+    await yes(world, waiting.hash[:8])
+    say(world, pull, WRITER, "And taller.")
+    _, one = await world.begin("more", comment_id=901, request="More.")
+    story = (reply(read("rose.txt")), reply(write("rose.txt", "tall"), answer("T3")), reply(finish()))
+    script = await whole(world, one, *story)
+    assert "And taller." in str(script.prompts[0].messages[-1])
+    assert "And greener." not in str(script.prompts[0].messages[-1])
+    assert (await ended(world, task, one.seq)).outcome == "done"
+    assert [len(thread.comments) for thread in world.github.reviews.threads[pull]] == [2, 2, 2]
+
+
 @pytest.mark.parametrize("inside", [False, True])
 async def test_a_death_answers_a_held_round_once(world: World, pull: int, *, inside: bool) -> None:
     """Wherever it comes in the run that pushes."""

@@ -8,10 +8,10 @@ import pytest
 from bot.domain.events import RunStarted
 from bot.domain.refs import RepositoryRef
 from bot.domain.task import Run, Task
-from bot.errors import Forbidden, GitHubUnavailable
+from bot.errors import Forbidden, GitHubUnavailable, RunEnding
 from bot.github.reviews import ReviewThread
 from bot.settings.server import ServerSettings
-from bot.store.base import Accepted, NewRequest
+from bot.store.base import Accepted, InboxKind, NewRequest
 from bot.tasks.orders import Handled
 from bot.tasks.plans import open_plan
 from tests.unit.tasks.github import MemoryGitHub
@@ -206,3 +206,38 @@ async def test_no_budget_is_queued_as_the_run_ends(world: World) -> None:
     store.accept = slowly  # type: ignore[method-assign]
     assert (await door.comment("/agent budget 3")).accepted is None
     assert await store.run(run.task_id, 2) is None
+
+
+async def test_a_stop_as_the_run_ends_stops_no_later_one(world: World) -> None:
+    """Though the run was still open when the delivery was looked at: it is looked at once more."""
+    door = Door(world, ServerSettings())
+    run = await taken(world, await door.comment("/agent fix"))
+    store = world.store
+    inner = store.post
+
+    async def slowly(task_id: str, kind: InboxKind, *, author: str, text: str, event_key: str) -> bool:
+        store.post = inner  # type: ignore[method-assign]
+        await whole(world, run, *WORKED)
+        return await inner(task_id, kind, author=author, text=text, event_key=event_key)
+
+    store.post = slowly  # type: ignore[method-assign]
+    stop = {"id": 900_000, "body": "/agent stop", "user": FLORA}
+    with pytest.raises(RunEnding):
+        await door.play_comment(stop)
+    await door.play_comment(stop)
+    assert world.github.bodies(7)[-1].startswith("Nothing is running on this thread.")
+    task = (await world.store.tasks())[0]
+    await whole(world, await taken(world, await door.comment("/agent fix More.")), *WORKED)
+    assert (await ended(world, task, 2)).outcome != "stopped"
+
+
+async def test_a_stop_that_was_cut_short_voids_the_request_in_the_end(world: World) -> None:
+    """Its comment offers no approval any more, though what waited was let go of before GitHub was away."""
+    door = Door(world, ServerSettings())
+    await waits(world)
+    stop = {"id": 900_000, "body": "/agent stop", "user": FLORA}
+    away(world.github, "edit_comment")
+    with pytest.raises(GitHubUnavailable):
+        await door.play_comment(stop)
+    await door.play_comment(stop)
+    assert [body for body in world.github.bodies(7) if body.startswith("**Void**: `flora` stopped the work.")]

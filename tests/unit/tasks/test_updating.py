@@ -20,7 +20,7 @@ from tests.unit.tasks.made import Script, World, finish, read, reply, run, write
 from tests.unit.tasks.test_checking import CONFIG, checked, taken, water, worked
 from tests.unit.tasks.test_intake import Door
 from tests.unit.tasks.test_planning import ask, text_of
-from tests.unit.tasks.test_protection import PATH, puts
+from tests.unit.tasks.test_protection import PATH, puts, removes
 from tests.unit.tasks.test_workflow import SCRIPT, Death, Mortal, ended, whole
 
 HERS = {"tests/a_py": b"def test_a():\n    assert True\n"}
@@ -194,6 +194,22 @@ async def test_protected_files_are_not_resolved_by_the_model(door: Door) -> None
     assert fact.outcome == "failed"
     assert f"`{PATH}`, which people decide about, so nothing of the merge was pushed" in fact.reason
     assert world.shop.branches[task.branch] == before
+
+
+async def test_what_others_deleted_is_not_the_works(door: Door) -> None:
+    """Of the base branch's files, as it is merged in, the model took a few away."""
+    world, shop = door.world, door.world.shop
+    files = {f"f{number}": b"text" for number in range(20)} | {"rose.txt": b"dry"}
+    shop.branches["main"] = shop.keep(files, "many")
+    task = await worked(door)
+    before = shop.theirs("main", rose_txt=b"watered\n")
+    gone = {f"f{number}" for number in range(15, 20)}
+    left = {path: text for path, text in shop.commits[before].items() if path not in gone}
+    shop.branches["main"] = shop.keep(left, "fewer")
+    shop.parents[shop.branches["main"]] = before
+    world.commands |= {f"rm {number}": removes(f"f{number}") for number in range(2)}
+    made = await update(door, task, Script(reply(run("rm 0", "a")), reply(run("rm 1", "b")), *RESOLVES))
+    assert (await ended(world, task, made.seq)).outcome == "done"
 
 
 async def test_what_the_model_says_is_no_plan_that_people_approved(door: Door) -> None:

@@ -194,6 +194,19 @@ def test_what_contradicts_itself_is_not_counted(output: str, command: str, exit_
     assert found is None or not why
 
 
+@pytest.mark.parametrize(
+    ("output", "command"),
+    [
+        ("{1} passed in 0.10s\n", "pytest"),
+        ("Ran 1 test in 0.10s\n\nFAILED ({a})\n", "python -m unittest"),
+        (" Test Files  1 passed\n      Tests  1 {1}\n", "vitest"),
+    ],
+)
+def test_no_sum_keeps_it(output: str, command: str) -> None:
+    """What a test prints as a sum may be as long as all that is read; where that is quadratic, this never ends."""
+    counts(output.replace("{1}", "1" * 190_000).replace("{a}", "a" * 190_000), command)
+
+
 @given(st.text() | st.lists(st.sampled_from([*READ, "=", "[… 1 lines left out …]"])).map("\n".join), st.text())
 def test_no_text_brings_it_down(output: str, command: str) -> None:
     """Whatever is printed, there are counts or none."""
