@@ -3,13 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from markdown_it import MarkdownIt
-
 from bot.github.text import ZERO_WIDTH, clean
-
-_BLOCKS = MarkdownIt("commonmark").disable("html_block")
-"""Where GitHub sees blocks: of HTML there is none by then."""
-_BLOCKS.core.ruler.disable(["inline", "text_join"])
 
 _FENCE = re.compile(r"([\s>*+\-]*|\s*\d{1,9}[.)]\s+)(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)")
 _LANGUAGE = re.compile(
@@ -53,7 +47,12 @@ def _shown(lines: Sequence[str]) -> Iterator[str]:
 
 def _in_code(lines: Sequence[str]) -> set[int]:
     """Return the lines behind those that open a fence, up to its end; a look at each line alone takes more for one."""
-    fences = [token.map for token in _BLOCKS.parse("\n".join(lines)) if token.type == "fence" and token.map]
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - costs time, and the terminal needs none
+
+    # Where GitHub sees blocks: of HTML there is none by then.
+    blocks = MarkdownIt("commonmark").disable("html_block")
+    blocks.core.ruler.disable(["inline", "text_join"])
+    fences = [token.map for token in blocks.parse("\n".join(lines)) if token.type == "fence" and token.map]
     return {number for first, end in fences for number in range(first + 1, end)}
 
 
